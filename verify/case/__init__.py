@@ -1,0 +1,1 @@
+"""A case: kernel x fixture x data profile, as host arrays and byte runs."""

@@ -1,0 +1,1 @@
+"""Checks: one file a way of looking at a case."""

@@ -1,0 +1,1 @@
+"""Our own contracts, one ``*_contract.py`` a kernel."""

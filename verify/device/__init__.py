@@ -1,0 +1,1 @@
+"""Devices: what executes a harness, natively or under a tool."""

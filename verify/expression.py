@@ -1,0 +1,122 @@
+"""Arithmetic expressions over named values, as they stand in fixtures and contracts.
+
+Grammar: integers and floats, names, ``+ - * // / % **``, unary minus, comparisons (chained too), ``and or not``,
+indexing (``len[0]``), and the calls ``min max abs sum ceil_div round_up log2``. Nothing else: an expression
+comes from a TOML file and is walked, never evaluated by Python.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+Value = int | float | bool | tuple[int, ...]
+
+
+class ExpressionError(ValueError):
+    """An expression that cannot be read or evaluated; the message names the expression and the part."""
+
+
+def ceil_div(a: int, b: int) -> int:
+    """Smallest integer not below a / b, for integers with b > 0."""
+    return -(-a // b)
+
+
+def round_up(a: int, b: int) -> int:
+    """Smallest multiple of b that is not below a."""
+    return ceil_div(a, b) * b
+
+
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Div: operator.truediv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+}
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "min": min,
+    "max": max,
+    "abs": abs,
+    "sum": sum,
+    "ceil_div": ceil_div,
+    "round_up": round_up,
+    "log2": math.log2,
+}
+_MAX_POWER = 64
+
+
+@lru_cache(maxsize=4096)
+def _parse(text: str) -> ast.expr:
+    try:
+        return ast.parse(text, mode="eval").body
+    except SyntaxError as error:
+        raise ExpressionError(f"{text!r} is not an expression: {error.msg}") from None
+
+
+@lru_cache(maxsize=4096)
+def names_in(text: str) -> frozenset[str]:
+    """Names that an expression refers to, functions excluded."""
+    found = {node.id for node in ast.walk(_parse(text)) if isinstance(node, ast.Name)}
+    return frozenset(found - _FUNCTIONS.keys())
+
+
+def evaluate(expression: int | float | str, values: Mapping[str, Any]) -> Any:
+    """Evaluate ``expression`` over ``values``.
+
+    Raises ExpressionError, naming the expression, for an unknown name, an operation outside the grammar, or
+    arithmetic that fails (division by zero, index out of range).
+    """
+    if not isinstance(expression, str):
+        return expression
+    try:
+        return _walk(_parse(expression), values)
+    except ExpressionError as error:
+        raise ExpressionError(f"in {expression!r}: {error}") from None
+    except (ArithmeticError, IndexError, TypeError, ValueError) as error:
+        raise ExpressionError(f"in {expression!r}: {error}") from None
+
+
+def _walk(node: ast.expr, values: Mapping[str, Any]) -> Any:
+    match node:
+        case ast.Constant(value=bool() | int() | float() as value):
+            return value
+        case ast.Name(id=name):
+            if name not in values:
+                raise ExpressionError(f"unknown name {name!r} (known: {', '.join(sorted(values))})")
+            return values[name]
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+            a, b = _walk(left, values), _walk(right, values)
+            if isinstance(op, ast.Pow) and (not isinstance(b, int) or abs(b) > _MAX_POWER):
+                raise ExpressionError(f"exponent must be an integer of at most {_MAX_POWER}")
+            return _BINARY[type(op)](a, b)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_walk(operand, values)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return not _walk(operand, values)
+        case ast.BoolOp(op=op, values=parts):
+            outcomes = (bool(_walk(part, values)) for part in parts)
+            return all(outcomes) if isinstance(op, ast.And) else any(outcomes)
+        case ast.Compare(left=left, ops=ops, comparators=comparators) if all(type(o) in _COMPARE for o in ops):
+            operands = [_walk(left, values), *(_walk(c, values) for c in comparators)]
+            return all(_COMPARE[type(o)](a, b) for o, a, b in zip(ops, operands, operands[1:], strict=False))
+        case ast.Subscript(value=value, slice=index):
+            return _walk(value, values)[_walk(index, values)]
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS:
+            return _FUNCTIONS[name](*(_walk(arg, values) for arg in args))
+        case _:
+            raise ExpressionError(f"{ast.unparse(node)!r} is not allowed in an expression")

@@ -1,0 +1,127 @@
+"""Findings, verdicts and exit codes: what every check returns and every report prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+CHECKS = (
+    "compare",
+    "poison",
+    "memcheck",
+    "initcheck",
+    "racecheck",
+    "synccheck",
+    "traffic",
+    "determinism",
+    "launch",
+    "parity",
+)
+
+
+class Severity(StrEnum):
+    """An error changes the verdict; a warning does so only under ``--strict``."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+class Verdict(StrEnum):
+    """What a check says of a case, and a report of everything. Not run is never clean."""
+
+    CLEAN = "clean"
+    FINDINGS = "findings"
+    INCONCLUSIVE = "inconclusive"
+    NOT_RUN = "not run"
+
+
+EXIT_CODES = {Verdict.CLEAN: 0, Verdict.FINDINGS: 1, Verdict.INCONCLUSIVE: 3, Verdict.NOT_RUN: 3}
+EXIT_USAGE = 2
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    """A place in a source file; ``line`` is 1-based, 0 when only the file is known."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One fault reported.
+
+    check: one of CHECKS. case: ``kernel/fixture/profile``. kind: a short stable name of the fault
+    (``out-of-bounds read``, ``outside bound``, ``unwritten output``). seen / promised: one sentence each.
+    where: coordinates ("batch 1, head 3, dim 17; split 2, position 511, slot 63") or thread and block.
+    repeat: the command line that repeats this finding alone. folder: the reproduction kept on disk, if any.
+    details: further facts, printed in order (bound derivation, second access of a race, tool version).
+    """
+
+    check: str
+    kernel: str
+    case: str
+    kind: str
+    seen: str
+    promised: str
+    severity: Severity = Severity.ERROR
+    source: SourceLine | None = None
+    function: str | None = None
+    where: str = ""
+    repeat: str = ""
+    folder: str = ""
+    details: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one check says of one case (or fixture): a verdict, its findings, and why it is not clean.
+
+    reason: required for INCONCLUSIVE and NOT_RUN: one sentence that says what to do.
+    measures: numbers worth printing (slack, seconds, bytes), by name.
+    """
+
+    check: str
+    kernel: str
+    fixture: str
+    verdict: Verdict
+    findings: tuple[Finding, ...] = ()
+    reason: str = ""
+    measures: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.verdict in (Verdict.INCONCLUSIVE, Verdict.NOT_RUN) and not self.reason:
+            raise ValueError(f"{self.check} of {self.fixture}: a verdict of {self.verdict} needs a reason")
+        if self.verdict is Verdict.FINDINGS and not self.findings:
+            raise ValueError(f"{self.check} of {self.fixture}: findings without a finding")
+
+    @classmethod
+    def judge(
+        cls,
+        check: str,
+        kernel: str,
+        fixture: str,
+        findings: Iterable[Finding],
+        *,
+        strict: bool = False,
+        measures: dict[str, Any] | None = None,
+    ) -> Outcome:
+        """CLEAN or FINDINGS from a list of findings; warnings count as findings only under ``strict``."""
+        found = tuple(findings)
+        bad = any(f.severity is Severity.ERROR or strict for f in found)
+        verdict = Verdict.FINDINGS if bad else Verdict.CLEAN
+        return cls(check, kernel, fixture, verdict, found, measures=measures or {})
+
+
+def overall(outcomes: Iterable[Outcome]) -> Verdict:
+    """One verdict for many outcomes: findings win, then inconclusive, then not run; nothing is not run."""
+    verdicts = {o.verdict for o in outcomes}
+    for verdict in (Verdict.FINDINGS, Verdict.INCONCLUSIVE, Verdict.NOT_RUN, Verdict.CLEAN):
+        if verdict in verdicts:
+            return verdict
+    return Verdict.NOT_RUN

@@ -1,0 +1,1 @@
+"""The harness: found toolchain, rendered source, built and cached binary."""

@@ -1,0 +1,1 @@
+"""Reports: table, findings, JSON and the reproduction folder."""
