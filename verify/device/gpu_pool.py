@@ -1,0 +1,85 @@
+"""Who may use which GPU: one process at a time each, by a file lock; a process spreads over several.
+
+Threads of one process share the GPUs that it holds (the sanitizer tools run side by side); another process on
+the same machine, such as a second pytest worker, waits. Compilation takes no lease and stays parallel.
+"""
+
+from __future__ import annotations
+
+import getpass
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from verify.device.cuda_probe import Gpu
+
+POLL_SECONDS = 0.05
+
+
+def lock_directory() -> Path:
+    """Where the lock files are: one folder a user, shared by every checkout and virtual environment."""
+    folder = Path(tempfile.gettempdir()) / f"kernel-verify-{getpass.getuser()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+@dataclass
+class _Slot:
+    gpu: Gpu
+    lock: FileLock
+    users: int = 0
+
+
+@dataclass
+class GpuPool:
+    """The GPUs that this process may lease. A lease names the GPU; it is held until the block ends."""
+
+    gpus: Sequence[Gpu]
+    directory: Path = field(default_factory=lock_directory)
+
+    def __post_init__(self) -> None:
+        self._changed = threading.Condition()
+        # A lease can end on another thread than the one that took the lock.
+        self._slots = [
+            _Slot(gpu, FileLock(self.directory / f"{gpu.uuid}.lock", thread_local=False)) for gpu in self.gpus
+        ]
+
+    @contextmanager
+    def lease(self, exclusive: bool = False) -> Iterator[Gpu]:
+        """A GPU to work on: a free one if there is one, else the least used of those this process holds.
+
+        exclusive: no other thread of this process shares it (timing, or a case that needs its memory).
+        """
+        slot = self._take(exclusive)
+        try:
+            yield slot.gpu
+        finally:
+            with self._changed:
+                slot.users -= 1 << 20 if exclusive else 1
+                if slot.users == 0:
+                    slot.lock.release()
+                self._changed.notify_all()
+
+    def _take(self, exclusive: bool) -> _Slot:
+        share = 1 << 20 if exclusive else 1
+        with self._changed:
+            while True:
+                for slot in (s for s in self._slots if s.users == 0):
+                    try:
+                        slot.lock.acquire(timeout=0)
+                    except Timeout:
+                        continue
+                    slot.users = share
+                    return slot
+                shared = [s for s in self._slots if 0 < s.users < 1 << 20]
+                if shared and not exclusive:
+                    slot = min(shared, key=lambda s: s.users)
+                    slot.users += 1
+                    return slot
+                # Another process holds the rest: its release is not announced here, so look again soon.
+                self._changed.wait(POLL_SECONDS)
