@@ -1,0 +1,682 @@
+// Flash decoding: attention of one query token a sequence over a KV cache, split over the sequence.
+//
+//   out[b, h] = sum_p w_p V[b, h / group, p % capacity] / sum_p w_p,
+//   w_p = exp(scale * dot(Q[b, h], K[b, h / group, p % capacity])),   p in the live band [lo, len)
+//
+// with group = num_heads / num_kv_heads, len = max(lengths[b], 0) and
+// lo = window == 0 ? 0 : max(0, len - window). Everything is bf16 but the fp32 partials.
+//
+// Two kernels. `attend_split` gives each block one split of one KV head's live band and up to 16 of the
+// query heads that share it, and writes an unnormalised partial (O, m, l). `merge_partials` merges the
+// splits of a head. Neither grid depends on a length, so a captured graph replays at any length.
+//
+// Arithmetic, and where a value is rounded (u = 2^-24; "mma" is mma.sync.m16n8k16, bf16 in, fp32 out):
+//   scores    products of bf16 are exact; each mma adds 16 of them to an fp32 sum in the order and with the
+//             truncation of the tensor core. A score is two chains of D / (32 * kDimWarps) mmas for each of
+//             kDimWarps slices of D, added by fp32 additions. Scores are kept unscaled.
+//   weights   p = ex2.approx.ftz((s - m) * c), m the running maximum of the scores, c = fl32(scale * log2 e)
+//             rounded once from double: one rounding in the difference (none when it is exact: equal scores
+//             give p = 1 exactly), one in the product, then ex2 (relative error 2^-22, results below 2^-126
+//             are 0).
+//   l         fp32 sum of the fp32 p: a thread adds its own 2 * tile / 8 of a tile pairwise in a chain, then
+//             l = fma(l, alpha, sum), alpha = ex2((m_old - m_new) * c); at the end two additions over a quad.
+//   O         p enters as hi + lo, hi = bf16(p), lo = bf16(p - hi): |p - hi - lo| <= 2^-18 p. A tile adds
+//             tile / 16 mmas each of hi and of lo to O * alpha (one rounding).
+//   merge     w_s = ex2((m_s - max m) * c); fma chains over every 16th split, then a chain over those 16;
+//             one fp32 division, one rounding to bf16.
+// Hence sums of integers below 2^24 with equal scores are exact, O and l alike.
+
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include <cfloat>
+#include <climits>
+#include <cstddef>
+#include <cstdint>
+
+extern "C" {
+
+// Strides are in elements. Q and out are [batch, num_heads * head_dim] with a row stride; K and V are
+// [batch, num_kv_heads, capacity, head_dim] with three strides and contiguous head_dim. All tensor pointers
+// and the workspace are 16-byte aligned, all strides non-negative multiples of 8.
+typedef struct flash_decode_args {
+  const void* q;
+  const void* k;
+  const void* v;
+  void* out;
+  const int* lengths;  // device, [batch]; below 0 counts as 0
+  void* workspace;     // plan.workspace_bytes or more; nothing in it is read before it is written
+  size_t workspace_bytes;
+  int batch, num_heads, num_kv_heads, head_dim;  // head_dim in {64, 128, 256, 512}
+  long long capacity;                            // cache slots a (batch, KV head)
+  long long window;                              // 0 = unbounded, else at most capacity
+  long long q_stride_b, out_stride_b;
+  long long k_stride_b, k_stride_h, k_stride_s;
+  long long v_stride_b, v_stride_h, v_stride_s;
+  float scale;     // positive
+  int num_splits;  // 0 = chosen from the SM count
+} flash_decode_args;
+
+// The only boundary rule so far. With T = ceil((len - lo) / tile) tiles counted from the band's low edge,
+// split s covers the tiles [floor(s * T / S), floor((s + 1) * T / S)) of S = num_splits, which are the
+// positions [lo + tile * first, min(len, lo + tile * last)). A split without tiles is empty.
+enum { FLASH_DECODE_EVEN_TILES = 0 };
+
+// Partials in the workspace, fp32, at byte offsets: O [batch, num_heads, num_splits, head_dim],
+// m and l [batch, num_heads, num_splits]. m is the maximum of the unscaled scores dot(q, k), so the
+// logarithm of a split's weight is scale * m + ln(l). An empty split has l = 0, m = -inf and O = 0.
+typedef struct flash_decode_plan_result {
+  int tile;
+  int num_splits;
+  int boundary_rule;
+  int heads_per_block;     // query heads that share one reading of their KV head
+  size_t workspace_bytes;
+  size_t o_offset, m_offset, l_offset;
+  int max_live;            // positions in the longest live band that these arguments allow
+  int shared_bytes;        // dynamic shared memory of a block of the split kernel
+  long long split_blocks;  // grid of the split kernel
+  long long merge_blocks;  // grid of the merge kernel
+} flash_decode_plan_result;
+
+// Host arithmetic only; looks at the shape, window, scale and num_splits. Returns cudaErrorInvalidValue for
+// arguments that no launch takes, cudaErrorInvalidConfiguration for a grid over the device's limit.
+cudaError_t flash_decode_plan(const flash_decode_args* args, int sm_count, flash_decode_plan_result* plan);
+
+// Enqueues both kernels. Returns the plan's errors, cudaErrorInvalidValue for null or misaligned pointers,
+// unusable strides or a small workspace, all before anything is launched, and every error of a CUDA call.
+// A row whose live band is longer than the capacity becomes NaN; a row of length 0 becomes 0.
+cudaError_t flash_decode_launch(const flash_decode_args* args, cudaStream_t stream);
+
+}  // extern "C"
+
+namespace flash_decode {
+namespace {
+
+constexpr int kWarps = 4;
+constexpr int kThreads = 32 * kWarps;
+constexpr int kHeads = 16;  // query heads a block: the M of the mma
+constexpr int kStages = 3;  // K and V tiles in flight or in use
+
+constexpr int kMergeColumns = 16;  // threads side by side, four dimensions each
+constexpr int kMergeLanes = 16;    // splits read at once
+constexpr int kMergeThreads = kMergeColumns * kMergeLanes;
+constexpr int kMergeDims = 4 * kMergeColumns;
+
+// One stage is 32 KiB for the wide heads, so that three fit the 99 KiB of the smaller architectures.
+constexpr int tile_of(int head_dim) { return head_dim == 512 ? 16 : 32; }
+
+// Blocks that share an SM of 228 KiB. Wide heads have large partials, which more blocks would multiply.
+constexpr int blocks_per_sm(int head_dim) { return head_dim == 512 ? 1 : head_dim == 256 ? 2 : 4; }
+
+constexpr int shared_bytes_of(int head_dim) {
+  return kStages * 2 * tile_of(head_dim) * head_dim * int(sizeof(__nv_bfloat16)) +  // K and V
+         kWarps * 32 * int(sizeof(float4));                                         // scores
+}
+
+// How the warps share a tile: scores by groups of 8 positions and slices of D, output by slices of D.
+template <int D>
+struct Layout {
+  static constexpr int kTile = tile_of(D);
+  static constexpr int kRowBytes = D * int(sizeof(__nv_bfloat16));
+  static constexpr int kTileBytes = kTile * kRowBytes;
+  static constexpr int kRowChunks = D / 8;  // a chunk is the 16 bytes of one cp.async
+  static constexpr int kPositionGroups = kTile / 8;
+  static constexpr int kDimWarps = kWarps / kPositionGroups;
+  static constexpr int kScoreDims = D / kDimWarps;  // dims of a score that one warp sums
+  static constexpr int kScoreSteps = kScoreDims / 16;
+  static constexpr int kOutDims = D / kWarps;  // dims of the output that one warp owns
+  static constexpr int kOutBlocks = kOutDims / 8;
+  static_assert(kPositionGroups * kDimWarps == kWarps && kScoreSteps % 2 == 0 && kOutBlocks % 2 == 0);
+  static_assert(kThreads % kRowChunks == 0, "a thread keeps its column from row to row");
+};
+
+struct SplitParams {
+  const __nv_bfloat16 *q, *k, *v;
+  const int* lengths;
+  float *o, *m, *l;
+  int num_kv_heads, group, head_groups, num_splits;
+  int capacity, window;  // clamped to INT_MAX, which no position reaches
+  long long q_stride_b;
+  long long k_stride_b, k_stride_h, k_stride_s;
+  long long v_stride_b, v_stride_h, v_stride_s;
+  float c;  // scale * log2(e)
+};
+
+struct MergeParams {
+  const float *o, *m, *l;
+  __nv_bfloat16* out;
+  int num_heads, head_dim, num_splits;
+  long long out_stride_b;
+  float c;
+};
+
+__device__ __forceinline__ float exp2_approx(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+// Copies 16 bytes, or writes 16 zero bytes and reads nothing.
+__device__ __forceinline__ void copy_async(uint32_t shared, const void* global, bool live) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(global), "r"(live ? 16 : 0)
+               : "memory");
+}
+
+__device__ __forceinline__ void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+template <int kPending>
+__device__ __forceinline__ void copy_wait() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+}
+
+__device__ __forceinline__ void load_matrices(uint32_t (&r)[4], uint32_t shared) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(shared)
+               : "memory");
+}
+
+__device__ __forceinline__ void load_matrices_transposed(uint32_t (&r)[4], uint32_t shared) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(shared)
+               : "memory");
+}
+
+// d += a * b, a 16x16 row-major, b 16x8 column-major.
+__device__ __forceinline__ void mma(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+      "{%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+__device__ __forceinline__ uint32_t pack(float low, float high) {
+  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+  return *reinterpret_cast<const uint32_t*>(&pair);
+}
+
+// p = hi + lo to 2^-18 of p, two values a register.
+__device__ __forceinline__ void split_bf16(float low, float high, uint32_t& hi, uint32_t& lo) {
+  hi = pack(low, high);
+  lo = pack(low - __uint_as_float(hi << 16), high - __uint_as_float(hi & 0xffff0000u));
+}
+
+// Lets the merge kernel be set up while this one runs.
+__device__ __forceinline__ void allow_dependents() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+// Waits until the split kernel has ended and its partials are visible.
+__device__ __forceinline__ void wait_for_predecessor() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+// Address of a 16-byte chunk in a tile. The XOR spreads the 8 rows of an ldmatrix over all banks.
+template <int D>
+__device__ __forceinline__ uint32_t chunk_address(uint32_t tile, int row, int chunk) {
+  return tile + row * Layout<D>::kRowBytes + ((chunk ^ (row & 7)) << 4);
+}
+
+// Starts the copies of one K and V tile: `live` rows from `slot` on, wrapping at the capacity, the rest zero.
+// live <= capacity, so one wrap is all there can be.
+template <int D>
+__device__ __forceinline__ void load_tile(const SplitParams& p, const __nv_bfloat16* k, const __nv_bfloat16* v,
+                                          uint32_t stage, unsigned first_slot, int live) {
+  using L = Layout<D>;
+  constexpr int kRowsAtOnce = kThreads / L::kRowChunks;
+  const int chunk = threadIdx.x % L::kRowChunks;
+#pragma unroll
+  for (int i = 0; i < L::kTile / kRowsAtOnce; ++i) {
+    const int row = threadIdx.x / L::kRowChunks + i * kRowsAtOnce;
+    const bool is_live = row < live;
+    unsigned slot = is_live ? first_slot + row : 0;
+    if (slot >= unsigned(p.capacity)) slot -= p.capacity;
+    copy_async(chunk_address<D>(stage, row, chunk), k + slot * p.k_stride_s + 8 * chunk, is_live);
+    copy_async(chunk_address<D>(stage + L::kTileBytes, row, chunk), v + slot * p.v_stride_s + 8 * chunk, is_live);
+  }
+}
+
+// One block: one split of one (batch, KV head), up to 16 query heads.
+template <int D>
+__global__ void __launch_bounds__(kThreads, blocks_per_sm(D)) attend_split(const SplitParams p) {
+  using L = Layout<D>;
+  extern __shared__ __align__(128) unsigned char shared[];
+  float4* const scores = reinterpret_cast<float4*>(shared + kStages * 2 * L::kTileBytes);  // [kWarps][32]
+  const uint32_t stages = uint32_t(__cvta_generic_to_shared(shared));
+  allow_dependents();
+
+  const int split = blockIdx.x % p.num_splits;
+  unsigned unit = blockIdx.x / p.num_splits;
+  const int head_group = unit % p.head_groups;
+  unit /= p.head_groups;
+  const int kv_head = unit % p.num_kv_heads;
+  const int batch = unit / p.num_kv_heads;
+  const int first_head = kv_head * p.group + head_group * kHeads;
+  const int heads = min(kHeads, p.group - head_group * kHeads);
+
+  // The share of the live band. A band that cannot be in the cache is not read: NaN marks the row.
+  const int len = max(p.lengths[batch], 0);
+  const int lo = p.window != 0 && len > p.window ? len - p.window : 0;
+  const bool fits = len - lo <= p.capacity;
+  const long long tiles = fits ? (static_cast<long long>(len - lo) + L::kTile - 1) / L::kTile : 0;
+  const int first_tile = int(split * tiles / p.num_splits);
+  const int num_tiles = int((split + 1) * tiles / p.num_splits) - first_tile;
+  const long long first_position = lo + static_cast<long long>(first_tile) * L::kTile;
+
+  const __nv_bfloat16* const k = p.k + batch * p.k_stride_b + kv_head * p.k_stride_h;
+  const __nv_bfloat16* const v = p.v + batch * p.v_stride_b + kv_head * p.v_stride_h;
+  unsigned load_slot = unsigned(first_position % p.capacity);
+  int load_live = int(len - first_position);  // live rows from the next tile to load to the band's end
+  const auto load_next = [&](int index) {
+    if (index < num_tiles) {
+      load_tile<D>(p, k, v, stages + index % kStages * 2 * L::kTileBytes, load_slot, load_live);
+      load_slot += L::kTile;
+      if (load_slot >= unsigned(p.capacity)) load_slot -= p.capacity;
+      load_live -= L::kTile;
+    }
+    copy_commit();
+  };
+#pragma unroll
+  for (int i = 0; i < kStages - 1; ++i) load_next(i);
+
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const int row = lane / 4;         // an mma fragment has the query heads row and row + 8,
+  const int column = 2 * (lane % 4);  // and the columns column and column + 1 of 8
+  const int position_group = warp % L::kPositionGroups, dim_warp = warp / L::kPositionGroups;
+
+  uint32_t q[L::kScoreSteps][4];
+  {
+    const __nv_bfloat16* const rows = p.q + batch * p.q_stride_b + static_cast<long long>(first_head) * D +
+                                      dim_warp * L::kScoreDims + column;
+#pragma unroll
+    for (int step = 0; step < L::kScoreSteps; ++step) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int head = row + i % 2 * 8;
+        q[step][i] = 0;
+        if (head < heads) {
+          q[step][i] = *reinterpret_cast<const uint32_t*>(rows + head * D + step * 16 + i / 2 * 8);
+        }
+      }
+    }
+  }
+
+  float o[L::kOutBlocks][4] = {};
+  float m[2] = {-INFINITY, -INFINITY};
+  float l[2] = {fits ? 0.0f : NAN, fits ? 0.0f : NAN};  // this thread's columns only, until the end
+  int live = int(len - first_position);
+
+  for (int index = 0; index < num_tiles; ++index, live -= L::kTile) {
+    copy_wait<kStages - 2>();
+    __syncthreads();  // the tile is there for all; all have left the stage and the scores of the last one
+    load_next(index + kStages - 1);
+    const uint32_t k_tile = stages + index % kStages * 2 * L::kTileBytes;
+    const uint32_t v_tile = k_tile + L::kTileBytes;
+
+    // This warp's dims of the scores of its 8 positions, handed over in fragment order.
+    float sum[2][4] = {};
+#pragma unroll
+    for (int step = 0; step < L::kScoreSteps; step += 2) {
+      uint32_t b[4];
+      const int chunk = dim_warp * (L::kScoreDims / 8) + step * 2 + lane / 8;
+      load_matrices(b, chunk_address<D>(k_tile, position_group * 8 + lane % 8, chunk));
+      mma(sum[0], q[step], b[0], b[1]);
+      mma(sum[1], q[step + 1], b[2], b[3]);
+    }
+    scores[warp * 32 + lane] = make_float4(sum[0][0] + sum[1][0], sum[0][1] + sum[1][1], sum[0][2] + sum[1][2],
+                                           sum[0][3] + sum[1][3]);
+    __syncthreads();  // the scores of the tile are there for all
+
+    // Every warp takes all scores of the tile, so that the weights are already where the next mma wants them.
+    float s[L::kPositionGroups][4];
+    float top[2] = {m[0], m[1]};
+#pragma unroll
+    for (int g = 0; g < L::kPositionGroups; ++g) {
+      float4 score = scores[g * 32 + lane];
+#pragma unroll
+      for (int w = 1; w < L::kDimWarps; ++w) {
+        const float4 more = scores[(w * L::kPositionGroups + g) * 32 + lane];
+        score.x += more.x, score.y += more.y, score.z += more.z, score.w += more.w;
+      }
+      const bool live0 = g * 8 + column < live, live1 = g * 8 + column + 1 < live;
+      s[g][0] = live0 ? score.x : -INFINITY;
+      s[g][1] = live1 ? score.y : -INFINITY;
+      s[g][2] = live0 ? score.z : -INFINITY;
+      s[g][3] = live1 ? score.w : -INFINITY;
+      top[0] = fmaxf(top[0], fmaxf(s[g][0], s[g][1]));
+      top[1] = fmaxf(top[1], fmaxf(s[g][2], s[g][3]));
+    }
+    float alpha[2], tile_l[2] = {};
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      top[r] = fmaxf(top[r], __shfl_xor_sync(0xffffffffu, top[r], 1));
+      top[r] = fmaxf(top[r], __shfl_xor_sync(0xffffffffu, top[r], 2));
+      alpha[r] = exp2_approx((m[r] - top[r]) * p.c);
+      m[r] = top[r];
+    }
+    uint32_t hi[L::kTile / 16][4], lo_part[L::kTile / 16][4];
+#pragma unroll
+    for (int g = 0; g < L::kPositionGroups; ++g) {
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        const float p0 = exp2_approx((s[g][2 * r] - m[r]) * p.c);
+        const float p1 = exp2_approx((s[g][2 * r + 1] - m[r]) * p.c);
+        tile_l[r] += p0 + p1;
+        split_bf16(p0, p1, hi[g / 2][g % 2 * 2 + r], lo_part[g / 2][g % 2 * 2 + r]);
+      }
+    }
+#pragma unroll
+    for (int r = 0; r < 2; ++r) l[r] = fmaf(l[r], alpha[r], tile_l[r]);
+#pragma unroll
+    for (int n = 0; n < L::kOutBlocks; ++n) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) o[n][i] *= alpha[i / 2];
+    }
+#pragma unroll
+    for (int step = 0; step < L::kTile / 16; ++step) {
+#pragma unroll
+      for (int n = 0; n < L::kOutBlocks; n += 2) {
+        uint32_t b[4];
+        const int chunk = warp * L::kOutBlocks + n + lane / 16;
+        load_matrices_transposed(b, chunk_address<D>(v_tile, step * 16 + lane % 16, chunk));
+        mma(o[n], hi[step], b[0], b[1]);
+        mma(o[n + 1], hi[step], b[2], b[3]);
+        mma(o[n], lo_part[step], b[0], b[1]);
+        mma(o[n + 1], lo_part[step], b[2], b[3]);
+      }
+    }
+  }
+
+  const long long first_partial =
+      (static_cast<long long>(batch) * p.num_kv_heads * p.group + first_head) * p.num_splits + split;
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    l[r] += __shfl_xor_sync(0xffffffffu, l[r], 1);
+    l[r] += __shfl_xor_sync(0xffffffffu, l[r], 2);
+    const int head = row + 8 * r;
+    if (head >= heads) continue;
+    const long long partial = first_partial + static_cast<long long>(head) * p.num_splits;
+    if (warp == 0 && column == 0) {
+      p.m[partial] = m[r];
+      p.l[partial] = l[r];
+    }
+    float* const out = p.o + partial * D + warp * L::kOutDims + column;
+#pragma unroll
+    for (int n = 0; n < L::kOutBlocks; ++n) {
+      *reinterpret_cast<float2*>(out + n * 8) = make_float2(o[n][2 * r], o[n][2 * r + 1]);
+    }
+  }
+}
+
+// One block: 64 dims of one head. The partials are read by ordinary loads, never through the read-only
+// path: the kernel may have started before they were written.
+__global__ void __launch_bounds__(kMergeThreads) merge_partials(const MergeParams p) {
+  __shared__ float warp_max[kMergeThreads / 32];
+  __shared__ float4 lane_o[kMergeLanes][kMergeColumns];
+  __shared__ float lane_l[kMergeLanes];
+  const int parts = p.head_dim / kMergeDims;
+  const long long row = blockIdx.x / parts;  // batch * num_heads + head
+  const int column = threadIdx.x % kMergeColumns, lane = threadIdx.x / kMergeColumns;
+  const int dim = blockIdx.x % parts * kMergeDims + 4 * column;
+  const float* const m = p.m + row * p.num_splits;
+  const float* const l = p.l + row * p.num_splits;
+  const float* const o = p.o + row * p.num_splits * p.head_dim + dim;
+  wait_for_predecessor();
+
+  float top = -INFINITY;
+  for (int s = threadIdx.x; s < p.num_splits; s += kMergeThreads) {
+    if (l[s] != 0.0f) top = fmaxf(top, m[s]);
+  }
+#pragma unroll
+  for (int distance = 16; distance > 0; distance /= 2) {
+    top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, distance));
+  }
+  if (threadIdx.x % 32 == 0) warp_max[threadIdx.x / 32] = top;
+  __syncthreads();
+#pragma unroll
+  for (int w = 0; w < kMergeThreads / 32; ++w) top = fmaxf(top, warp_max[w]);
+
+  // Several splits at once, so that their loads overlap.
+  constexpr int kAtOnce = 4;
+  float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+  float sum_l = 0.0f;
+  for (long long first = lane; first < p.num_splits; first += kAtOnce * kMergeLanes) {
+    float part_l[kAtOnce], part_m[kAtOnce];
+    float4 part[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const long long s = first + i * kMergeLanes;
+      part_l[i] = s < p.num_splits ? l[s] : 0.0f;
+      part_m[i] = s < p.num_splits ? m[s] : 0.0f;
+    }
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const long long s = first + i * kMergeLanes;
+      part[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+      if (part_l[i] != 0.0f) part[i] = *reinterpret_cast<const float4*>(o + s * p.head_dim);
+    }
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const float w = part_l[i] != 0.0f ? exp2_approx((part_m[i] - top) * p.c) : 0.0f;
+      sum.x = fmaf(w, part[i].x, sum.x);
+      sum.y = fmaf(w, part[i].y, sum.y);
+      sum.z = fmaf(w, part[i].z, sum.z);
+      sum.w = fmaf(w, part[i].w, sum.w);
+      sum_l = fmaf(w, part_l[i], sum_l);
+    }
+  }
+  lane_o[lane][column] = sum;
+  if (column == 0) lane_l[lane] = sum_l;
+  __syncthreads();
+  if (lane != 0) return;
+
+#pragma unroll
+  for (int i = 1; i < kMergeLanes; ++i) {
+    const float4 more = lane_o[i][column];
+    sum.x += more.x, sum.y += more.y, sum.z += more.z, sum.w += more.w;
+    sum_l += lane_l[i];
+  }
+  const float divisor = sum_l == 0.0f ? 1.0f : sum_l;  // an empty row: 0 / 1
+  const uint2 packed = make_uint2(pack(sum.x / divisor, sum.y / divisor), pack(sum.z / divisor, sum.w / divisor));
+  const long long batch = row / p.num_heads, head = row % p.num_heads;
+  *reinterpret_cast<uint2*>(p.out + batch * p.out_stride_b + head * p.head_dim + dim) = packed;
+}
+
+// value * factor, or false when it does not fit.
+bool multiply(size_t& value, size_t factor) {
+  if (factor != 0 && value > SIZE_MAX / factor) return false;
+  value *= factor;
+  return true;
+}
+
+// Whether `count` rows `stride` elements apart can be addressed; adds the last row's offset to `extent`.
+bool add_extent(size_t& extent, long long count, long long stride) {
+  if (stride < 0 || stride % 8 != 0) return false;
+  size_t offset = size_t(count - 1);
+  if (!multiply(offset, size_t(stride)) || offset > size_t(PTRDIFF_MAX) / 2 - extent) return false;
+  extent += offset;
+  return true;
+}
+
+bool usable_pointer(const void* pointer, size_t alignment) {
+  return pointer != nullptr && reinterpret_cast<uintptr_t>(pointer) % alignment == 0;
+}
+
+// One wave of blocks when that fills most of the slots; else, under four waves, the count that leaves the
+// smallest share of the last wave idle.
+long long choose_splits(long long units, long long slots, long long max_splits) {
+  long long best = slots / units;
+  if (best * units * 4 < slots * 3) {
+    double best_share = 0.0;
+    best = 1;
+    for (long long splits = 1; splits <= max_splits && splits * units <= 4 * slots; ++splits) {
+      const long long blocks = splits * units, waves = (blocks + slots - 1) / slots;
+      const double share = double(blocks) / double(waves * slots);
+      if (share > best_share + 0.01) best = splits, best_share = share;
+    }
+  }
+  return best < max_splits ? best : max_splits;
+}
+
+float exponent_factor(float scale) { return float(double(scale) * 1.4426950408889634); }
+
+bool usable_strides(const flash_decode_args& a) {
+  const size_t row = size_t(a.num_heads) * size_t(a.head_dim);
+  size_t q = row, out = row, k = size_t(a.head_dim), v = k;
+  return add_extent(q, a.batch, a.q_stride_b) && add_extent(out, a.batch, a.out_stride_b) &&
+         (a.batch == 1 || size_t(a.out_stride_b) >= row) &&  // rows of the output must not overlap
+         add_extent(k, a.batch, a.k_stride_b) && add_extent(k, a.num_kv_heads, a.k_stride_h) &&
+         add_extent(k, a.capacity, a.k_stride_s) && add_extent(v, a.batch, a.v_stride_b) &&
+         add_extent(v, a.num_kv_heads, a.v_stride_h) && add_extent(v, a.capacity, a.v_stride_s);
+}
+
+template <typename Params>
+cudaError_t enqueue(void (*kernel)(Params), long long blocks, int threads, int shared_bytes, bool early,
+                    cudaStream_t stream, const Params& params) {
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(unsigned(blocks));
+  config.blockDim = dim3(unsigned(threads));
+  config.dynamicSmemBytes = size_t(shared_bytes);
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = early ? 1 : 0;
+  return cudaLaunchKernelEx(&config, kernel, params);
+}
+
+template <int D>
+cudaError_t launch(const SplitParams& split, const MergeParams& merge, const flash_decode_plan_result& plan,
+                   cudaStream_t stream) {
+  cudaError_t error =
+      cudaFuncSetAttribute(attend_split<D>, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.shared_bytes);
+  if (error != cudaSuccess) return error;
+  // Only code made for sm_90 or later waits for its predecessor, so only then may the merge start early.
+  cudaFuncAttributes merge_code = {};
+  error = cudaFuncGetAttributes(&merge_code, merge_partials);
+  if (error != cudaSuccess) return error;
+  error = enqueue(attend_split<D>, plan.split_blocks, kThreads, plan.shared_bytes, false, stream, split);
+  if (error != cudaSuccess) return error;
+  return enqueue(merge_partials, plan.merge_blocks, kMergeThreads, 0, merge_code.ptxVersion >= 90, stream, merge);
+}
+
+}  // namespace
+}  // namespace flash_decode
+
+extern "C" cudaError_t flash_decode_plan(const flash_decode_args* args, int sm_count,
+                                         flash_decode_plan_result* plan) {
+  using namespace flash_decode;
+  if (args == nullptr || plan == nullptr || sm_count < 1) return cudaErrorInvalidValue;
+  const flash_decode_args& a = *args;
+  const bool known_dim = a.head_dim == 64 || a.head_dim == 128 || a.head_dim == 256 || a.head_dim == 512;
+  if (!known_dim || a.batch < 1 || a.num_kv_heads < 1 || a.num_heads < 1 || a.num_heads % a.num_kv_heads != 0 ||
+      a.capacity < 1 || a.window < 0 || a.window > a.capacity || a.num_splits < 0) {
+    return cudaErrorInvalidValue;
+  }
+  const float c = exponent_factor(a.scale);
+  if (!(c >= FLT_MIN && c <= FLT_MAX)) return cudaErrorInvalidValue;  // also refuses NaN
+
+  const int tile = tile_of(a.head_dim), group = a.num_heads / a.num_kv_heads;
+  const long long band = a.window != 0 ? a.window : a.capacity;
+  const int max_live = int(band < INT_MAX ? band : INT_MAX);
+  const long long units = 1ll * a.batch * a.num_kv_heads * ((group + kHeads - 1) / kHeads);
+  const long long slots = 1ll * sm_count * blocks_per_sm(a.head_dim);
+  const long long max_splits = (1ll * max_live + tile - 1) / tile;
+  const int splits = a.num_splits != 0 ? a.num_splits : int(choose_splits(units, slots, max_splits));
+
+  const long long merge_blocks = 1ll * a.batch * a.num_heads;
+  const int merge_parts = a.head_dim / kMergeDims;
+  if (units > INT_MAX / splits || merge_blocks > INT_MAX / merge_parts) return cudaErrorInvalidConfiguration;
+
+  size_t state_bytes = size_t(merge_blocks);  // of m, and of l
+  size_t o_bytes = size_t(a.head_dim);
+  if (!multiply(state_bytes, size_t(splits)) || !multiply(state_bytes, sizeof(float)) ||
+      !multiply(o_bytes, state_bytes) || o_bytes > SIZE_MAX / 2 - 2 * (state_bytes + 16)) {
+    return cudaErrorInvalidValue;
+  }
+  state_bytes = (state_bytes + 15) / 16 * 16;
+
+  *plan = {};
+  plan->tile = tile;
+  plan->num_splits = splits;
+  plan->boundary_rule = FLASH_DECODE_EVEN_TILES;
+  plan->heads_per_block = group < kHeads ? group : kHeads;
+  plan->o_offset = 0;
+  plan->m_offset = o_bytes;
+  plan->l_offset = o_bytes + state_bytes;
+  plan->workspace_bytes = o_bytes + 2 * state_bytes;
+  plan->max_live = max_live;
+  plan->shared_bytes = shared_bytes_of(a.head_dim);
+  plan->split_blocks = units * splits;
+  plan->merge_blocks = merge_blocks * merge_parts;
+  return cudaSuccess;
+}
+
+extern "C" cudaError_t flash_decode_launch(const flash_decode_args* args, cudaStream_t stream) {
+  using namespace flash_decode;
+  // The shape and the pointers are judged before the device is asked anything.
+  flash_decode_plan_result plan;
+  cudaError_t error = flash_decode_plan(args, 1, &plan);
+  if (error != cudaSuccess) return error;
+  const flash_decode_args& a = *args;
+  if (!usable_pointer(a.q, 16) || !usable_pointer(a.k, 16) || !usable_pointer(a.v, 16) ||
+      !usable_pointer(a.out, 16) || !usable_pointer(a.workspace, 16) ||
+      !usable_pointer(a.lengths, alignof(int)) || !usable_strides(a)) {
+    return cudaErrorInvalidValue;
+  }
+  int device = 0, sm_count = 0;
+  error = cudaGetDevice(&device);
+  if (error != cudaSuccess) return error;
+  error = cudaDeviceGetAttribute(&sm_count, cudaDevAttrMultiProcessorCount, device);
+  if (error != cudaSuccess) return error;
+  error = flash_decode_plan(args, sm_count, &plan);
+  if (error != cudaSuccess) return error;
+  if (a.workspace_bytes < plan.workspace_bytes) return cudaErrorInvalidValue;
+
+  unsigned char* const workspace = static_cast<unsigned char*>(a.workspace);
+  float* const o = reinterpret_cast<float*>(workspace + plan.o_offset);
+  float* const m = reinterpret_cast<float*>(workspace + plan.m_offset);
+  float* const l = reinterpret_cast<float*>(workspace + plan.l_offset);
+  const float c = exponent_factor(a.scale);
+  const int group = a.num_heads / a.num_kv_heads;
+
+  SplitParams split = {};
+  split.q = static_cast<const __nv_bfloat16*>(a.q);
+  split.k = static_cast<const __nv_bfloat16*>(a.k);
+  split.v = static_cast<const __nv_bfloat16*>(a.v);
+  split.lengths = a.lengths;
+  split.o = o, split.m = m, split.l = l;
+  split.num_kv_heads = a.num_kv_heads;
+  split.group = group;
+  split.head_groups = (group + kHeads - 1) / kHeads;
+  split.num_splits = plan.num_splits;
+  split.capacity = int(a.capacity < INT_MAX ? a.capacity : INT_MAX);
+  split.window = int(a.window < INT_MAX ? a.window : INT_MAX);
+  split.q_stride_b = a.q_stride_b;
+  split.k_stride_b = a.k_stride_b, split.k_stride_h = a.k_stride_h, split.k_stride_s = a.k_stride_s;
+  split.v_stride_b = a.v_stride_b, split.v_stride_h = a.v_stride_h, split.v_stride_s = a.v_stride_s;
+  split.c = c;
+
+  MergeParams merge = {};
+  merge.o = o, merge.m = m, merge.l = l;
+  merge.out = static_cast<__nv_bfloat16*>(a.out);
+  merge.num_heads = a.num_heads;
+  merge.head_dim = a.head_dim;
+  merge.num_splits = plan.num_splits;
+  merge.out_stride_b = a.out_stride_b;
+  merge.c = c;
+
+  switch (a.head_dim) {
+    case 64: return launch<64>(split, merge, plan, stream);
+    case 128: return launch<128>(split, merge, plan, stream);
+    case 256: return launch<256>(split, merge, plan, stream);
+    default: return launch<512>(split, merge, plan, stream);
+  }
+}
