@@ -47,7 +47,7 @@ class Symbol:
 class Buffer:
     """One device buffer: an exact-size allocation that the kernel gets a pointer to.
 
-    dtype: element type, a key of :data:`verify.oracle.formats.FORMATS` (``bf16``, ``f32``, ``i32``, ``e4m3``...).
+    dtype: element type, a key of :data:`verify.oracle.formats.FORMATS` (``bf16``, ``f32``, ``i32``...).
     shape: extents of the view, outermost first. strides: elements from one index to the next, same length as
     ``shape``; None means contiguous. The allocation ends with the last element of the view.
     align: bytes that the base pointer is aligned to, no more: an allocation is placed so that it has exactly
@@ -143,9 +143,9 @@ class Intermediate:
 class Refusal:
     """Bad input that must return an error, launch nothing and leave every output untouched.
 
-    symbols: symbol overrides applied to ``fixture`` (None: the contract's first). null: buffers passed as null
-    pointers. misalign: buffer name to bytes added to its pointer. shrink: buffer to bytes taken off the size
-    that ``bytes(buffer)`` reports.
+    symbols: symbol overrides applied to ``fixture`` (None: the contract's first). null: buffers passed as
+    null pointers. misalign: buffer name to bytes added to its pointer. shrink: buffer to bytes taken off
+    the size that ``bytes(buffer)`` reports.
     """
 
     name: str
@@ -170,11 +170,14 @@ class Contract:
     batch: the symbol that counts independent rows; buffers whose first extent is that symbol are sliced for
     the row-alone-against-batch determinism test. None: no such test, and the report says so.
     pinned: symbol overrides that pin every data-independent choice for that test ({"splits": "num_splits"}).
-    captured_at: symbols whose values live in device memory only (lengths), with the value that a CUDA graph is
-    captured at before it is replayed at the fixture's; empty: the graph test replays at the same values.
+    captured_at: symbols whose values live in device memory only (lengths), with the value that a CUDA graph
+    is captured at before it is replayed at the fixture's; empty: the graph test replays at the same values.
     row_reads: buffer -> expression: how often each live row (last dimension) is read in one launch, for the
     traffic check; ``row`` may be a function from the case to an integer array over the rows.
     parity: op-parity oracles: name -> function from the case to {quantity: float64 array}.
+    axes: quantity -> names of its axes, for messages ({"out": ("batch", "head", "dim")}).
+    locate: (case, quantity, index) -> further coordinates of an element ("split 2, positions 128..191, slots
+    0..63"), for messages.
     """
 
     name: str
@@ -199,6 +202,8 @@ class Contract:
     architectures: tuple[str, ...] = ("sm_80", "sm_90")
     nvcc_flags: tuple[str, ...] = ()
     parity: Mapping[str, Callable[[Case], dict[str, np.ndarray]]] = field(default_factory=dict)
+    axes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    locate: Callable[[Case, str, tuple[int, ...]], str] | None = None
     directory: Path = Path()
 
     def symbol(self, name: str) -> Symbol | None:

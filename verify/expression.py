@@ -1,6 +1,6 @@
 """Arithmetic expressions over named values, as they stand in fixtures and contracts.
 
-Grammar: integers and floats, names, ``+ - * // / % **``, unary minus, comparisons (chained too), ``and or not``,
+Grammar: integers and floats, names, ``+ - * // / % **``, unary minus, comparisons (chained), ``and or not``,
 indexing (``len[0]``), and the calls ``min max abs sum ceil_div round_up log2``. Nothing else: an expression
 comes from a TOML file and is walked, never evaluated by Python.
 """
@@ -111,8 +111,8 @@ def _walk(node: ast.expr, values: Mapping[str, Any]) -> Any:
         case ast.BoolOp(op=op, values=parts):
             outcomes = (bool(_walk(part, values)) for part in parts)
             return all(outcomes) if isinstance(op, ast.And) else any(outcomes)
-        case ast.Compare(left=left, ops=ops, comparators=comparators) if all(type(o) in _COMPARE for o in ops):
-            operands = [_walk(left, values), *(_walk(c, values) for c in comparators)]
+        case ast.Compare(left=left, ops=ops, comparators=rest) if all(type(o) in _COMPARE for o in ops):
+            operands = [_walk(left, values), *(_walk(part, values) for part in rest)]
             return all(_COMPARE[type(o)](a, b) for o, a, b in zip(ops, operands, operands[1:], strict=False))
         case ast.Subscript(value=value, slice=index):
             return _walk(value, values)[_walk(index, values)]

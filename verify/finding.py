@@ -101,6 +101,16 @@ class Outcome:
             raise ValueError(f"{self.check} of {self.fixture}: findings without a finding")
 
     @classmethod
+    def inconclusive(cls, check: str, kernel: str, fixture: str, reason: str) -> Outcome:
+        """The check ran but its verdict cannot be believed."""
+        return cls(check, kernel, fixture, Verdict.INCONCLUSIVE, reason=reason)
+
+    @classmethod
+    def not_run(cls, check: str, kernel: str, fixture: str, reason: str) -> Outcome:
+        """The check could not run."""
+        return cls(check, kernel, fixture, Verdict.NOT_RUN, reason=reason)
+
+    @classmethod
     def judge(
         cls,
         check: str,

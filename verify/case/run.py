@@ -10,7 +10,9 @@ from verify.case.case import Case
 Fill = Literal["nan", "inf", "huge", "stale", "zero"]
 FILLS: tuple[Fill, ...] = get_args(Fill)
 
-Mode = Literal["once", "live-only", "repeat", "second-call", "graph", "late-producer", "two-streams", "refuse"]
+Mode = Literal[
+    "once", "live-only", "repeat", "second-call", "graph", "late-producer", "two-streams", "refuse"
+]
 
 
 @dataclass(frozen=True)
@@ -19,8 +21,8 @@ class Fills:
 
     dead: dead elements and padding of inputs. workspace, output: prior contents. shared: what a pre-kernel
     leaves in the shared memory of every SM; None leaves it alone.
-    nan is a quiet NaN of the element's format, inf its infinity (the largest value where it has none), huge its
-    largest finite value, stale a plausible value hashed from the element's index.
+    nan is a quiet NaN of the element's format, inf its infinity (the largest value where it has none), huge
+    its largest finite value, stale a plausible value hashed from the element's index.
     """
 
     dead: Fill = "nan"

@@ -16,7 +16,7 @@ TOOLS: tuple[Tool, ...] = ("memcheck", "initcheck", "racecheck", "synccheck")
 
 @dataclass(frozen=True)
 class DeviceInfo:
-    """What the device is. memory_bytes: free for one case. versions: driver, runtime, tool versions by name."""
+    """What the device is. memory_bytes: free for one case. versions: driver, runtime, tools, by name."""
 
     name: str
     kind: Literal["gpu", "cpu"]

@@ -1,0 +1,54 @@
+"""compare: outputs and split partials within the derived bound, every profile, NaN in all that is dead."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from verify.check.judge import judge_output, observed_quantities
+from verify.check.matrix import runs_for
+from verify.check.native import not_done
+from verify.check.plan_coverage import boundary_findings
+from verify.check.subject import Ran, Subject
+from verify.finding import Finding, Outcome
+from verify.oracle.expectation import OracleError
+
+
+def check_compare(subject: Subject) -> list[Outcome]:
+    """One outcome a fixture. Measures: worst slack (bound over error) by quantity, elements compared."""
+    runs = {f: runs_for("compare", cases) for f, cases in subject.cases.items()}
+    ran = subject.execute(run for fixture_runs in runs.values() for run in fixture_runs)
+    return [_judge_fixture(subject, f, [ran[r.id] for r in fixture_runs]) for f, fixture_runs in runs.items()]
+
+
+def _judge_fixture(subject: Subject, fixture: str, ran: list[Ran]) -> Outcome:
+    if (unfinished := not_done("compare", subject, fixture, ran)) is not None:
+        return unfinished
+    repeat = subject.repeat_command("compare", fixture)
+    findings: list[Finding] = list(boundary_findings(subject, ran[0].run.case, repeat))
+    measures: dict[str, float] = {"elements": 0}
+    for one in ran:
+        assert one.output is not None
+        try:
+            expected = subject.expectation(one.run.case)
+        except OracleError as error:
+            return Outcome.inconclusive("compare", subject.contract.name, fixture, str(error))
+        findings += judge_output("compare", one.run, one.output, expected, repeat)
+        observed = observed_quantities(one.run.case, one.output)
+        for name, quantity in expected.items():
+            measures["elements"] += quantity.value.size
+            if not quantity.exact:
+                key = f"slack {name}"
+                measures[key] = min(
+                    measures.get(key, np.inf), slack(quantity.value, quantity.bound, observed[name])
+                )
+    return Outcome.judge(
+        "compare", subject.contract.name, fixture, findings, strict=subject.strict, measures=measures
+    )
+
+
+def slack(value: np.ndarray, bound: np.ndarray, seen: np.ndarray) -> float:
+    """Smallest ratio of bound to observed error over the elements: how near the kernel came to its bound."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        error = np.abs(seen - value)
+        ratio = np.where(np.isfinite(error) & (error > 0), bound / error, np.inf)
+    return float(ratio.min()) if ratio.size else float("inf")

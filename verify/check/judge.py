@@ -1,0 +1,213 @@
+"""Judges the outputs of one run against the oracle, element by element. Never an aggregate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from verify.case.case import Case
+from verify.case.pack import RunOutput
+from verify.case.run import Run
+from verify.contract import Buffer
+from verify.finding import Finding
+from verify.oracle.expectation import Quantity, encoded
+from verify.oracle.formats import decode, format_of
+
+
+def observed_quantities(case: Case, output: RunOutput) -> dict[str, np.ndarray]:
+    """Float64 values of every compared quantity: output buffers decoded, invariants of intermediates."""
+    contract = case.contract
+    quantities = {
+        b.name: decode(b.dtype, output.outputs[b.name]).astype(np.float64)
+        for b in contract.buffers
+        if b.role in ("out", "inout")
+    }
+    if contract.observe is not None:
+        raw = {}
+        for part in contract.intermediates:
+            shape = tuple(int(case.evaluate(e)) for e in part.shape)
+            fmt = format_of(part.dtype)
+            start = int(case.evaluate(part.offset))
+            count = int(np.prod(shape, dtype=np.int64)) * fmt.itemsize
+            held = output.workspaces[part.buffer][start : start + count]
+            raw[part.name] = decode(part.dtype, np.frombuffer(held, fmt.dtype).reshape(shape))
+        quantities.update(contract.observe(case, raw))
+    return quantities
+
+
+def judge_output(
+    check: str,
+    run: Run,
+    output: RunOutput,
+    expected: Mapping[str, Quantity],
+    repeat: str,
+    quantities: frozenset[str] | None = None,
+) -> list[Finding]:
+    """All findings of one run: bytes that it had to leave alone, unwritten outputs, elements out of bound.
+
+    quantities: names to judge, None for all of ``expected`` (a graph replay has no partials to look at, say).
+    """
+    case = run.case
+    findings = [*_intrusions(check, run, output, repeat)]
+    observed = observed_quantities(case, output)
+    for name, quantity in expected.items():
+        if quantities is None or name in quantities:
+            findings += _judge_quantity(check, run, output, quantity, observed[name], repeat)
+    return findings
+
+
+def _intrusions(check: str, run: Run, output: RunOutput, repeat: str) -> list[Finding]:
+    case = run.case
+    findings = []
+    for intrusion in output.intrusions:
+        buffer, first, count = intrusion.buffer, intrusion.offset, intrusion.count
+        role = case.contract.buffer(buffer).role
+        promise = "inputs are not written" if role == "in" else "only the promised elements are written"
+        findings.append(
+            Finding(
+                check,
+                case.contract.name,
+                case.id,
+                "write outside the promised bytes",
+                f"{count} bytes of {buffer} changed, the first at byte {first}",
+                promise,
+                where=f"{buffer} + {first}",
+                repeat=repeat,
+            )
+        )
+    return findings
+
+
+def _judge_quantity(
+    check: str, run: Run, output: RunOutput, quantity: Quantity, seen: np.ndarray, repeat: str
+) -> list[Finding]:
+    case, name = run.case, quantity.name
+    is_buffer = name in {b.name for b in case.contract.buffers}
+    mask = case.live(name) if is_buffer else np.ones(quantity.value.shape, bool)
+    mask = _element_mask(mask, quantity.value.shape)
+    findings = []
+    unwritten = np.zeros_like(mask)
+    if is_buffer and output.prior is not None and name in output.prior:
+        unwritten = _unwritten(case.contract.buffer(name), output, name, quantity) & mask
+        if unwritten.any():
+            findings.append(
+                _element_finding(
+                    check,
+                    run,
+                    quantity,
+                    seen,
+                    unwritten,
+                    "unwritten output",
+                    repeat,
+                    "still holds the fill that was there before the launch",
+                )
+            )
+    wrong = mask & ~unwritten & outside_bound(quantity, seen)
+    if quantity.exact and quantity.dtype is not None and is_buffer:
+        bits = output.outputs[name]
+        wrong |= mask & ~unwritten & _element_mask(bits != encoded(quantity).reshape(bits.shape), mask.shape)
+    special = wrong & (np.isnan(seen) != np.isnan(quantity.value))
+    if special.any():
+        findings.append(
+            _element_finding(
+                check,
+                run,
+                quantity,
+                seen,
+                special,
+                "NaN where none belongs" if np.isnan(seen[special][0]) else "no NaN where one belongs",
+                repeat,
+            )
+        )
+    wrong &= ~special
+    if wrong.any():
+        kind = "not bit-equal" if quantity.exact else "outside the bound"
+        findings.append(_element_finding(check, run, quantity, seen, wrong, kind, repeat))
+    return findings
+
+
+def outside_bound(quantity: Quantity, seen: np.ndarray) -> np.ndarray:
+    """Boolean mask of elements that are wrong: NaN and infinity masks first, then each against its bound."""
+    with np.errstate(invalid="ignore"):
+        agree = np.abs(seen - quantity.value) <= quantity.bound
+    agree |= np.isnan(seen) & np.isnan(quantity.value)
+    agree |= np.isinf(seen) & (seen == quantity.value)
+    return ~agree
+
+
+def _element_mask(mask: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """A mask over storage items as a mask over elements (packed formats hold several in an item)."""
+    if mask.shape == shape:
+        return np.array(mask)
+    return np.repeat(mask, shape[-1] // mask.shape[-1], axis=-1)
+
+
+def _unwritten(buffer: Buffer, output: RunOutput, name: str, quantity: Quantity) -> np.ndarray:
+    assert output.prior is not None
+    same = output.outputs[name] == output.prior[name]
+    same = _element_mask(same, quantity.value.shape)
+    prior = decode(buffer.dtype, output.prior[name]).astype(np.float64)
+    return same & outside_bound(quantity, prior)
+
+
+def _element_finding(
+    check: str,
+    run: Run,
+    quantity: Quantity,
+    seen: np.ndarray,
+    wrong: np.ndarray,
+    kind: str,
+    repeat: str,
+    remark: str = "",
+) -> Finding:
+    case, name = run.case, quantity.name
+    first = tuple(int(i) for i in np.argwhere(wrong)[0])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        excess = np.where(wrong, np.abs(seen - quantity.value) / np.maximum(quantity.bound, 1e-300), -1.0)
+    worst = tuple(
+        int(i) for i in np.unravel_index(int(np.argmax(np.nan_to_num(excess, nan=np.inf))), seen.shape)
+    )
+    value = f"{name}{list(first)} = {seen[first]:.9g}"
+    details = [
+        ("elements", f"{int(wrong.sum())} of {wrong.size} wrong"),
+        ("reference", f"{quantity.value[first]:.9g}"),
+        ("bound", _bound_text(quantity, first)),
+        ("fills", f"dead {run.fills.dead}, workspace {run.fills.workspace}, output {run.fills.output}"),
+    ]
+    if worst != first:
+        details.append(
+            ("worst", f"{name}{list(worst)} = {seen[worst]:.9g}, reference {quantity.value[worst]:.9g}")
+        )
+    return Finding(
+        check,
+        case.contract.name,
+        case.id,
+        kind,
+        f"{value}; {remark}" if remark else value,
+        f"{quantity.value[first]:.9g} within {_bound_text(quantity, first)}",
+        where=coordinates(case, name, first),
+        repeat=repeat,
+        details=tuple(details),
+    )
+
+
+def _bound_text(quantity: Quantity, at: tuple[int, ...]) -> str:
+    if quantity.exact:
+        return "0 (exact profile: bit equality)"
+    return f"{quantity.bound[at]:.3g} (running error of the contract's model over this case's data)"
+
+
+def coordinates(case: Case, quantity: str, index: tuple[int, ...]) -> str:
+    """Where an element is, in the contract's words: ``batch 1, head 3, dim 17; split 2, ...``."""
+    contract = case.contract
+    axes = contract.axes.get(quantity)
+    if axes is None:
+        known = {b.name: b for b in contract.buffers}
+        shape = known[quantity].shape if quantity in known else ()
+        axes = tuple(str(e) for e in shape) if len(shape) == len(index) else ()
+    text = (
+        ", ".join(f"{a} {i}" for a, i in zip(axes, index, strict=False)) if axes else f"index {list(index)}"
+    )
+    more = contract.locate(case, quantity, index) if contract.locate is not None else ""
+    return f"{text}; {more}" if more else text

@@ -1,0 +1,43 @@
+"""What native runs have in common: a run that did not end well is a finding or no verdict, never clean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from verify.check.subject import Ran, Subject
+from verify.device.interface import RunStatus
+from verify.finding import Finding, Outcome
+
+
+def not_done(check: str, subject: Subject, fixture: str, ran: Sequence[Ran]) -> Outcome | None:
+    """An outcome for runs that did not finish, or None when all did.
+
+    A fault or a hang is the kernel's finding. Missing memory is ``not run``; anything else is inconclusive.
+    """
+    kernel = subject.contract.name
+    repeat = subject.repeat_command(check, fixture)
+    faults = [r for r in ran if r.result.status in (RunStatus.FAULT, RunStatus.TIMEOUT)]
+    if faults:
+        return Outcome.judge(check, kernel, fixture, [_fault(check, kernel, r, repeat) for r in faults])
+    short = [r for r in ran if r.result.status is RunStatus.REFUSED_MEMORY]
+    if short:
+        return Outcome.not_run(check, kernel, fixture, f"{short[0].run.case.id} {short[0].result.error}")
+    missing = [r for r in ran if not r.done]
+    if missing:
+        why = missing[0].result.error or "the harness did not report it as done"
+        return Outcome.inconclusive(check, kernel, fixture, f"{missing[0].run.id}: {why}")
+    return None
+
+
+def _fault(check: str, kernel: str, ran: Ran, repeat: str) -> Finding:
+    hung = ran.result.status is RunStatus.TIMEOUT
+    return Finding(
+        check,
+        kernel,
+        ran.run.case.id,
+        "hang" if hung else "fault",
+        ran.result.error or ("the kernel did not end in time" if hung else "the process died"),
+        "the call ends, without a CUDA error",
+        where=f"run {ran.run.id}",
+        repeat=repeat,
+    )

@@ -1,0 +1,90 @@
+"""poison: outputs do not depend on what dead slots, padding, workspace, prior output, shared memory hold."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+
+from verify.check.judge import coordinates, judge_output, observed_quantities
+from verify.check.matrix import runs_for
+from verify.check.native import not_done
+from verify.check.subject import Ran, Subject
+from verify.finding import Finding, Outcome
+from verify.oracle.expectation import OracleError
+
+
+def check_poison(subject: Subject) -> list[Outcome]:
+    """One outcome a fixture: every fill gives the same bits (or stays within the contract's drift)."""
+    runs = {f: runs_for("poison", cases) for f, cases in subject.cases.items()}
+    ran = subject.execute(run for fixture_runs in runs.values() for run in fixture_runs)
+    return [_judge_fixture(subject, f, [ran[r.id] for r in fixture_runs]) for f, fixture_runs in runs.items()]
+
+
+def _judge_fixture(subject: Subject, fixture: str, ran: list[Ran]) -> Outcome:
+    if (unfinished := not_done("poison", subject, fixture, ran)) is not None:
+        return unfinished
+    repeat = subject.repeat_command("poison", fixture)
+    by_profile: dict[str, list[Ran]] = defaultdict(list)
+    for one in ran:
+        by_profile[one.run.case.profile].append(one)
+    findings: list[Finding] = []
+    try:
+        for group in by_profile.values():
+            findings += _judge_group(subject, group, repeat)
+    except OracleError as error:
+        return Outcome.inconclusive("poison", subject.contract.name, fixture, str(error))
+    return Outcome.judge("poison", subject.contract.name, fixture, findings, strict=subject.strict)
+
+
+def _judge_group(subject: Subject, group: list[Ran], repeat: str) -> list[Finding]:
+    """Each fill of one case against the bound, and all of them against the first, bit for bit.
+
+    Against the bound as well: when NaN leaks, it is the first fill that is wrong and the others that differ.
+    """
+    findings = []
+    for one in group:
+        assert one.output is not None
+        findings += judge_output("poison", one.run, one.output, subject.expectation(one.run.case), repeat)
+    base = group[0]
+    assert base.output is not None
+    for other in group[1:]:
+        assert other.output is not None
+        findings += _differences(subject, base, other, repeat)
+    return findings
+
+
+def _differences(subject: Subject, base: Ran, other: Ran, repeat: str) -> list[Finding]:
+    assert base.output is not None and other.output is not None
+    case, contract = base.run.case, subject.contract
+    findings = []
+    expected = subject.expectation(case)
+    seen = observed_quantities(case, base.output), observed_quantities(case, other.output)
+    for buffer in contract.buffers:
+        if buffer.role not in ("out", "inout"):
+            continue
+        a, b = base.output.outputs[buffer.name], other.output.outputs[buffer.name]
+        differs = (a != b) & case.live(buffer.name)
+        if contract.drift > 0:
+            x, y = seen[0][buffer.name], seen[1][buffer.name]
+            with np.errstate(invalid="ignore"):
+                near = np.abs(x - y) <= contract.drift * expected[buffer.name].bound
+            differs &= ~(near | (np.isnan(x) & np.isnan(y))).reshape(differs.shape)
+        if differs.any():
+            at = tuple(int(i) for i in np.argwhere(differs)[0])
+            findings.append(
+                Finding(
+                    "poison",
+                    contract.name,
+                    case.id,
+                    "output depends on dead bytes",
+                    f"{buffer.name}{list(at)} is {seen[0][buffer.name][at]:.9g} with {base.run.fills.dead} "
+                    f"in dead bytes and {seen[1][buffer.name][at]:.9g} with {other.run.fills.dead}; "
+                    f"{int(differs.sum())} of {differs.size} elements differ",
+                    "the same bits whatever dead slots, padding, workspace, prior output and shared memory "
+                    "hold",
+                    where=coordinates(case, buffer.name, at),
+                    repeat=repeat,
+                )
+            )
+    return findings

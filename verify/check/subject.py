@@ -1,0 +1,107 @@
+"""The subject of a check: one kernel with its cases, its binary and a device to run it on."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from verify.case.case import Case
+from verify.case.pack import RunOutput, read_output, write_pack
+from verify.case.run import Run
+from verify.contract import Contract
+from verify.device.interface import Device, Execution, Job, RunResult, RunStatus, Tool
+from verify.fixture.resolve import ResolvedFixture
+from verify.oracle.expectation import Quantity, expect
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One run's end, with its outputs when it is DONE."""
+
+    run: Run
+    result: RunResult
+    output: RunOutput | None
+
+    @property
+    def done(self) -> bool:
+        """The run ended well and the marker proves that the kernel ran."""
+        return self.result.status is RunStatus.DONE and self.output is not None
+
+
+@dataclass
+class Subject:
+    """What every check is given.
+
+    cases: fixture -> profile -> case, in file order. folder: scratch for packs and outputs, emptied by the
+    caller. argument: how the kernel is named on a command line (its name, or the path of a user's contract).
+    progress: told one line at a time what is going on. strict: warnings count as findings.
+    """
+
+    contract: Contract
+    fixtures: tuple[ResolvedFixture, ...]
+    cases: Mapping[str, Mapping[str, Case]]
+    binary: Path
+    device: Device
+    folder: Path
+    argument: str = ""
+    strict: bool = False
+    progress: Callable[[str], None] = lambda _: None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    _expected: dict[str, Mapping[str, Quantity]] = field(default_factory=dict)
+    _ran: dict[str, Ran] = field(default_factory=dict)
+
+    def expectation(self, case: Case) -> Mapping[str, Quantity]:
+        """The case's reference and bounds, computed once."""
+        if case.id not in self._expected:
+            self._expected[case.id] = expect(case)
+        return self._expected[case.id]
+
+    def execute(self, runs: Iterable[Run]) -> dict[str, Ran]:
+        """Native executions, one process for all of them; a run already done in this session is not repeated.
+
+        Two checks that ask for the same run share it: its id names case, mode and fills.
+        """
+        wanted = {run.id: run for run in runs}
+        fresh = [run for run in wanted.values() if run.id not in self._ran]
+        if fresh:
+            execution = self.start(fresh, f"native-{len(self._ran)}")
+            for run in fresh:
+                result = execution.results[run.id]
+                output = None
+                if result.status is RunStatus.DONE and result.output is not None:
+                    output = read_output(result.output, run.case)
+                self._ran[run.id] = Ran(run, result, output)
+        return {run_id: self._ran[run_id] for run_id in wanted}
+
+    def start(
+        self,
+        runs: Sequence[Run],
+        name: str,
+        tool: Tool | None = None,
+        options: Mapping[str, str] | None = None,
+        timeout: float = 120.0,
+    ) -> Execution:
+        """One job on the device: writes the pack under ``folder/name`` and executes it."""
+        folder = self.folder / name
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        pack = write_pack(folder / "pack", runs)
+        job = Job(
+            binary=self.binary,
+            pack=pack,
+            runs=[run.id for run in runs],
+            out=folder / "out",
+            tool=tool,
+            timeout=timeout,
+            options=options or {},
+            environment=self.environment,
+        )
+        return self.device.execute(job, self.progress)
+
+    def repeat_command(self, check: str, fixture: str) -> str:
+        """The command line that repeats one check on one fixture."""
+        return (
+            f"python -m verify run {self.argument} -k {fixture} --check {check} --device {self.device.name}"
+        )

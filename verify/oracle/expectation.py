@@ -1,0 +1,85 @@
+"""What a case must give: every compared quantity with its value, its bound, and how the bound was derived."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from verify.case.case import Case
+from verify.oracle.formats import encode, format_of
+
+
+class OracleError(ValueError):
+    """A contract whose reference and error model contradict each other; the message names the quantity."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One compared quantity of a case.
+
+    value, bound: float64 arrays of one shape; an observed element is right when it is within ``bound`` of
+    ``value`` (both NaN, or the same infinity, also agree). dtype: the element format for an output buffer,
+    None for an invariant of intermediates. exact: bit equality is demanded and the bound is zero.
+    """
+
+    name: str
+    value: np.ndarray
+    bound: np.ndarray
+    dtype: str | None = None
+    exact: bool = False
+
+
+def expect(case: Case) -> Mapping[str, Quantity]:
+    """The reference and the derived bounds of a case, by quantity.
+
+    Raises OracleError when the error model lacks a quantity of the reference, has another shape, or its own
+    value is farther from the reference than its bound: then neither may judge a kernel.
+    """
+    contract = case.contract
+    reference = contract.reference(case)
+    model = contract.error_model(case)
+    exact = {quantity for profile, quantity in contract.exact if profile == case.profile}
+    dtypes = {b.name: b.dtype for b in contract.buffers if b.role in ("out", "inout")}
+    expected = {}
+    for name, given in reference.items():
+        value = np.asarray(given, np.float64)
+        if name not in model:
+            raise OracleError(f"{case.id}: {name}: the error model does not give it")
+        tracked = model[name]
+        if tracked.value.shape != value.shape:
+            raise OracleError(
+                f"{case.id}: {name}: reference {value.shape}, error model {tracked.value.shape}"
+            )
+        bound = np.asarray(tracked.bound, np.float64)
+        _require_agreement(case, name, value, tracked.value, bound)
+        if name in exact:
+            bound = np.zeros_like(value)
+        expected[name] = Quantity(name, value, bound, dtypes.get(name), name in exact)
+    missing = [n for n in dtypes if n not in expected]
+    if missing:
+        raise OracleError(f"{case.id}: {missing[0]}: the reference does not give this output")
+    return expected
+
+
+def _require_agreement(
+    case: Case, name: str, value: np.ndarray, modelled: np.ndarray, bound: np.ndarray
+) -> None:
+    with np.errstate(invalid="ignore"):
+        finite = np.isfinite(value)
+        apart = np.isfinite(modelled) != finite
+        apart |= finite & (np.abs(modelled - value) > bound)
+        apart |= finite & ~(bound >= 0)
+    if apart.any():
+        at = tuple(int(i) for i in np.argwhere(apart)[0])
+        raise OracleError(
+            f"{case.id}: {name}{list(at)}: reference {value[at]:.9g} and error model {modelled[at]:.9g} "
+            f"differ by more than the bound {bound[at]:.3g}"
+        )
+
+
+def encoded(quantity: Quantity) -> np.ndarray:
+    """The expected bits of an exact output buffer, as its storage array."""
+    assert quantity.dtype is not None
+    return encode(quantity.dtype, quantity.value).view(format_of(quantity.dtype).dtype)
