@@ -16,7 +16,7 @@ MINIMUM_VERSION: Version = (2026, 4)
 """Older releases report right zero-filled ``cp.async`` tails and cannot see uninitialised shared memory."""
 
 PADDING_BYTES = 1 << 18
-"""Guard after every allocation: a tile is staged in shared memory, 227 KiB a block at most, so this is one."""
+"""Guard after every allocation: at least one tile, which shared memory holds (227 KiB a block at most)."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,6 @@ def version_doubt(version: Version) -> str:
     spelled = ".".join(map(str, version))
     needed = ".".join(map(str, MINIMUM_VERSION))
     return (
-        f"compute-sanitizer {spelled} is older than {needed}: it reports right zero-filled cp.async tails and "
-        "cannot see uninitialised shared memory; install nvidia-cuda-sanitizer-api==13.5.25"
+        f"compute-sanitizer {spelled} is older than {needed}: it reports right zero-filled cp.async tails "
+        "and cannot see uninitialised shared memory; install nvidia-cuda-sanitizer-api==13.5.25"
     )

@@ -1,0 +1,22 @@
+// Reads an element of global memory that nothing wrote, and discards it by a select.
+#include "tripwire.cuh"
+
+__global__ void read_unwritten(const float* in, float* out, int written, int n) {
+    const int i = threadIdx.x;
+    if (i < n) {
+        const float value = *(volatile const float*)(in + i);  // fault
+        out[i] = i < written ? value : 0.0f;
+    }
+}
+
+static cudaError_t body() {
+    constexpr int n = 128, written = 64;
+    float *in = nullptr, *out = nullptr;
+    cudaMalloc(&in, n * sizeof(float));
+    cudaMalloc(&out, n * sizeof(float));
+    cudaMemset(in, 0, written * sizeof(float));
+    read_unwritten<<<1, n>>>(in, out, written, n);
+    return cudaDeviceSynchronize();
+}
+
+int main() { return tripwire(body); }
