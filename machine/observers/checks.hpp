@@ -1,0 +1,39 @@
+// The checks, composed behind one observer. This is what the runtime makes and hands to the machine.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "observers/observer.hpp"
+#include "report/report.hpp"
+
+namespace machine::checks {
+
+struct CheckOptions {
+  bool memcheck = false, initcheck = false, racecheck = false, synccheck = false, traffic = false;
+  std::uint64_t row_bytes = 0;  // traffic: rows of this size in every buffer that has no registered regions; 0: none
+
+  bool any() const { return memcheck || initcheck || racecheck || synccheck || traffic; }
+};
+
+// `tools` are memcheck, initcheck, racecheck, synccheck, traffic or all (the four sanitizer tools; not traffic).
+// `settings` are the `check.` options: row_bytes=N. Throws std::invalid_argument with one line for what it does not know.
+CheckOptions parse_options(std::span<const std::string> tools, const std::map<std::string, std::string>& settings);
+
+class Checks : public Observer {
+ public:
+  // Registered live regions (NVTX): inside a heap, only bytes of a region may be touched. Host side, never during a launch.
+  virtual void heap_registered(std::uint64_t base, std::uint64_t bytes) = 0;
+  virtual void heap_unregistered(std::uint64_t base) = 0;
+  virtual void region_registered(std::uint64_t base, std::uint64_t bytes) = 0;
+  virtual void region_unregistered(std::uint64_t base) = 0;
+  // The program's name for an allocation, used in messages.
+  virtual void named(std::uint64_t base, const std::string& name) = 0;
+};
+
+std::unique_ptr<Checks> make_checks(const CheckOptions& options, report::Report& report);
+
+}  // namespace machine::checks

@@ -1,0 +1,41 @@
+// One fault, as every check reports it: what, where, how often. Plain data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "exec/machine.hpp"
+
+namespace machine::report {
+
+enum class Level : std::uint8_t { error, warning };
+
+// One place in a kernel, seen from one thread.
+struct Site {
+  std::string kernel;        // demangled name with its template arguments; "" for the host
+  std::string host;          // for the host's own accesses: "cudaMemcpyAsync", "host program"
+  Location location;         // source lines, innermost first, and the PTX text
+  bool has_thread = false;
+  Dim3 block{0, 0, 0}, thread{0, 0, 0};
+
+  bool in_kernel() const { return !kernel.empty(); }
+};
+
+// kind is short and stable ("Invalid __shared__ read of size 4 bytes"), message is one sentence with the facts of this
+// fault, remedy one sentence that says what would mend it. sites[0] is where it happened; a race has two.
+struct Finding {
+  std::string check;  // memcheck, initcheck, racecheck, synccheck, api
+  Level level = Level::error;
+  std::string kind;
+  std::string message;
+  std::string remedy;
+  std::string address;  // "buffer + 128 (0x...)", "" when there is none
+  std::vector<Site> sites;
+  std::uint64_t count = 1;  // lanes or bytes that showed the same fault at the same sites
+};
+
+// Two findings at the same site are one: same check, kind and source places.
+std::string site_key(const Finding& finding);
+
+}  // namespace machine::report

@@ -1,0 +1,23 @@
+// A named barrier is given a thread count in whole warps.
+#include "require.cuh"
+
+__global__ void half_block(const int* count, int* out) {
+  __shared__ int tile[64];
+  int t = threadIdx.x;
+  if (t < 64) {
+    tile[t] = t;
+    asm volatile("bar.sync 1, %0;" ::"r"(count[0]) : "memory");
+    out[t] = tile[63 - t];
+  }
+}
+
+int main() {
+  const int count = 64;
+  int *device, *out, host[64];
+  REQUIRE(cudaMalloc(&device, sizeof count));
+  REQUIRE(cudaMalloc(&out, sizeof host));
+  REQUIRE(cudaMemcpy(device, &count, sizeof count, cudaMemcpyHostToDevice));
+  half_block<<<1, 128>>>(device, out);
+  REQUIRE(cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost));
+  return host[0] == 63 && host[63] == 0 ? 0 : 4;
+}

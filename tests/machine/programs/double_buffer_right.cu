@@ -1,0 +1,38 @@
+// A cp.async double buffer: wait for the tile, barrier, read it, barrier, refill.
+#include "require.cuh"
+
+#include <cuda_pipeline.h>
+
+constexpr int tile = 64, tiles = 6;
+
+__global__ void moving_sum(const float4* in, float* out) {
+  __shared__ float4 buffer[2][tile];
+  int t = threadIdx.x;
+  float sum = 0.0f;
+  __pipeline_memcpy_async(&buffer[0][t], &in[t], sizeof(float4));
+  __pipeline_commit();
+  for (int i = 0; i < tiles; ++i) {
+    if (i + 1 < tiles) __pipeline_memcpy_async(&buffer[(i + 1) % 2][t], &in[(i + 1) * tile + t], sizeof(float4));
+    __pipeline_commit();
+    __pipeline_wait_prior(1);
+    __syncthreads();
+    float4 v = buffer[i % 2][(t + 33) % tile];
+    sum += v.x + v.y + v.z + v.w;
+    __syncthreads();
+  }
+  out[t] = sum;
+}
+
+int main() {
+  constexpr int n = tile * tiles * 4;
+  float *in, *out, host[n];
+  for (float& v : host) v = 1.0f;
+  REQUIRE(cudaMalloc(&in, sizeof host));
+  REQUIRE(cudaMalloc(&out, tile * sizeof(float)));
+  REQUIRE(cudaMemcpy(in, host, sizeof host, cudaMemcpyHostToDevice));
+  moving_sum<<<1, tile>>>(reinterpret_cast<const float4*>(in), out);
+  REQUIRE(cudaMemcpy(host, out, tile * sizeof(float), cudaMemcpyDeviceToHost));
+  for (int t = 0; t < tile; ++t)
+    if (host[t] != 4.0f * tiles) return 4;
+  return 0;
+}

@@ -1,0 +1,24 @@
+// One vector load too many: the last lane loads four halves of which the tail was never written, and a mask
+// discards them. Every address lies in the buffer, the value never reaches the output.
+#include "require.cuh"
+
+__global__ void tail_sum(const uint2* in, unsigned* out, int length) {
+  int lane = threadIdx.x;
+  unsigned sum = 0;
+  uint2 v = in[lane];  // @finding
+  sum = 2 * lane < length ? v.x : 0u;
+  sum += 2 * lane + 1 < length ? v.y : 0u;
+  out[lane] = sum;
+}
+
+int main() {
+  constexpr int length = 61;
+  unsigned host[64], *in, *out;
+  for (unsigned& v : host) v = 1u;
+  REQUIRE(cudaMalloc(&in, sizeof host));
+  REQUIRE(cudaMalloc(&out, 32 * sizeof(unsigned)));
+  REQUIRE(cudaMemcpy(in, host, length * sizeof(unsigned), cudaMemcpyHostToDevice));
+  tail_sum<<<1, 32>>>(reinterpret_cast<const uint2*>(in), out, length);
+  cudaDeviceSynchronize();
+  return 0;
+}

@@ -1,0 +1,20 @@
+// A row that starts at a multiple of 16 bytes is read as float4.
+#include "require.cuh"
+
+__global__ void row_sum(const float* row, float* out) {
+  float4 v = reinterpret_cast<const float4*>(row + 4)[threadIdx.x];
+  out[threadIdx.x] = v.x + v.y + v.z + v.w;
+}
+
+int main() {
+  float *in, *out, host[256];
+  for (int i = 0; i < 256; ++i) host[i] = 1.0f;
+  REQUIRE(cudaMalloc(&in, sizeof host));
+  REQUIRE(cudaMalloc(&out, 32 * sizeof(float)));
+  REQUIRE(cudaMemcpy(in, host, sizeof host, cudaMemcpyHostToDevice));
+  row_sum<<<1, 32>>>(in, out);
+  REQUIRE(cudaMemcpy(host, out, 32 * sizeof(float), cudaMemcpyDeviceToHost));
+  for (int i = 0; i < 32; ++i)
+    if (host[i] != 4.0f) return 4;
+  return 0;
+}

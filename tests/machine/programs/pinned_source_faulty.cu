@@ -1,0 +1,17 @@
+// The pinned source of an asynchronous copy is overwritten before anything waits for the copy.
+#include "require.cuh"
+
+int main() {
+  cudaStream_t stream;
+  REQUIRE(cudaStreamCreate(&stream));
+  constexpr int n = 4096;
+  int *pinned, *device, *host = static_cast<int*>(malloc(n * sizeof(int)));
+  REQUIRE(cudaMallocHost(&pinned, n * sizeof(int)));
+  REQUIRE(cudaMalloc(&device, n * sizeof(int)));
+  for (int i = 0; i < n; ++i) pinned[i] = 1;
+  REQUIRE(cudaMemcpyAsync(device, pinned, n * sizeof(int), cudaMemcpyHostToDevice, stream));
+  for (int i = 0; i < n; ++i) pinned[i] = 2;
+  REQUIRE(cudaStreamSynchronize(stream));
+  REQUIRE(cudaMemcpy(host, device, n * sizeof(int), cudaMemcpyDeviceToHost));
+  return 0;
+}

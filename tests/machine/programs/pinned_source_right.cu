@@ -1,0 +1,18 @@
+// The pinned source of an asynchronous copy is overwritten after the stream has been waited for.
+#include "require.cuh"
+
+int main() {
+  cudaStream_t stream;
+  REQUIRE(cudaStreamCreate(&stream));
+  constexpr int n = 4096;
+  int *pinned, *device, *host = static_cast<int*>(malloc(n * sizeof(int)));
+  REQUIRE(cudaMallocHost(&pinned, n * sizeof(int)));
+  REQUIRE(cudaMalloc(&device, n * sizeof(int)));
+  for (int i = 0; i < n; ++i) pinned[i] = 1;
+  REQUIRE(cudaMemcpyAsync(device, pinned, n * sizeof(int), cudaMemcpyHostToDevice, stream));
+  REQUIRE(cudaStreamSynchronize(stream));
+  for (int i = 0; i < n; ++i) pinned[i] = 2;
+  REQUIRE(cudaStreamSynchronize(stream));
+  REQUIRE(cudaMemcpy(host, device, n * sizeof(int), cudaMemcpyDeviceToHost));
+  return host[0] == 1 && host[n - 1] == 1 ? 0 : 4;
+}
