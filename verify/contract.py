@@ -116,6 +116,7 @@ class Plan:
     boundaries: from (case symbols with plan values, batch row) to the split edges as absolute positions,
     ascending, first = low edge of the live band, last = its end. The suite checks that they cover the band
     exactly once.
+    slot: from (case, absolute position) to the slot that holds it, to draw and name positions.
     """
 
     function: str
@@ -123,6 +124,7 @@ class Plan:
     fields: tuple[str, ...]
     args: tuple[Expression, ...] | None = None
     boundaries: Callable[[Case, int], list[int]] | None = None
+    slot: Callable[[Case, int], int] | None = None
 
 
 @dataclass(frozen=True)

@@ -126,6 +126,10 @@ class Device(Protocol):
 
     def execute(self, job: Job, progress: Progress | None = None) -> Execution: ...
 
+    def notes(self) -> tuple[str, ...]:
+        """Lines that every report must print: what this device cannot show, suppressions in force."""
+        ...
+
     def tripwire(self, tool: Tool) -> Availability:
         """Whether the tool reports its planted fault on this device, run once a session."""
         ...

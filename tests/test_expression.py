@@ -1,0 +1,51 @@
+"""Expressions come from files: each test would catch a way to misread one, or to run code through one."""
+
+import pytest
+
+from verify.expression import ExpressionError, evaluate, names_in
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("3*tile - 1", 95),
+        ("ceil_div(len[0], tile)", 4),
+        ("round_up(len[1], 8)", 104),
+        ("-tile // 5", -7),
+        ("1 < 2 < 3 and not tile == 33", True),
+        ("max(len) % tile", 4),
+        ("2 ** 10", 1024),
+        ("len[0] / 2", 50.0),
+    ],
+)
+def test_value(text: str, value: object) -> None:
+    """Wrong precedence or a wrong operation moves a fixture off its edge."""
+    assert evaluate(text, {"tile": 32, "len": (100, 100)}) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["__import__('os')", "tile.real", "[1,2]", "lambda: 1", "tile if 1 else 2", "open('x')", "'a'", "f(1)"],
+)
+def test_refuses_what_is_not_arithmetic(text: str) -> None:
+    """A fixture file must not be able to run code."""
+    with pytest.raises(ExpressionError):
+        evaluate(text, {"tile": 32})
+
+
+def test_unknown_name_is_listed_with_the_known_ones() -> None:
+    """A typing error in a fixture should be found by reading the message."""
+    with pytest.raises(ExpressionError, match=r"unknown name 'tlie' \(known: tile\)"):
+        evaluate("tlie", {"tile": 1})
+
+
+@pytest.mark.parametrize("text", ["1 // 0", "len[9]", "2 ** 100000", "1 +"])
+def test_failed_arithmetic_names_the_expression(text: str) -> None:
+    """Arithmetic that fails is a message about the file, not a Python traceback."""
+    with pytest.raises(ExpressionError, match=r"."):
+        evaluate(text, {"len": (1,)})
+
+
+def test_names_in_leaves_out_functions() -> None:
+    """A function counted as a name would make every fixture with max() unresolvable."""
+    assert names_in("max(tile, 3) + len[0]") == {"tile", "len"}

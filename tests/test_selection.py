@@ -1,0 +1,38 @@
+"""-k and --check: a selection that picks too much or too little verifies the wrong thing."""
+
+import pytest
+
+from verify.selection import SelectionError, select_checks, select_names
+
+NAMES = ("tile", "tile-minus-1", "wrap-inside-tile", "ragged")
+
+
+@pytest.mark.parametrize(
+    ("expression", "chosen"),
+    [
+        (None, NAMES),
+        ("tile", ("tile",)),
+        ("tile-minus", ("tile-minus-1",)),
+        ("wrap or ragged", ("wrap-inside-tile", "ragged")),
+        ("tile- or (wrap and not tile)", ("tile-minus-1",)),
+        ("not tile", ("ragged",)),
+        ("RAGGED", ("ragged",)),
+    ],
+)
+def test_names(expression: str | None, chosen: tuple[str, ...]) -> None:
+    """A full name selects only itself, so that a repeat command repeats one case."""
+    assert select_names(NAMES, expression) == chosen
+
+
+@pytest.mark.parametrize("expression", ["nothing", "(tile", "and", "tile )", "not"])
+def test_bad_expression_is_refused(expression: str) -> None:
+    """An expression that selects nothing must not end in a clean report of nothing."""
+    with pytest.raises(SelectionError):
+        select_names(NAMES, expression)
+
+
+def test_unknown_check_is_refused() -> None:
+    """A misspelt check must not be counted as run."""
+    with pytest.raises(SelectionError, match="memchek"):
+        select_checks(["memchek"], ())
+    assert select_checks(["poison", "compare"], ()) == ("compare", "poison")

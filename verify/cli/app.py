@@ -1,0 +1,41 @@
+"""The command line: one typer application, one module a command."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from verify.cli import clean, doctor, list_, run, sanitize, show
+from verify.cli.console import USAGE_ERRORS, fail
+from verify.harness.build import BuildError
+
+app = typer.Typer(
+    name="verify",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="Proves that a hand-written CUDA kernel computes the right numbers, touches only the bytes it may "
+    "touch, and synchronises properly: on a GPU, or on the CPU device where there is none.",
+    epilog="Exit codes: 0 clean, 1 findings, 2 usage, 3 inconclusive or not run.",
+)
+app.command("run")(run.run)
+app.command("sanitize")(sanitize.sanitize)
+app.command("list")(list_.list_kernels)
+app.command("show")(show.show)
+app.command("doctor")(doctor.doctor)
+app.command("clean")(clean.clean)
+
+
+def main() -> None:
+    """Run a command; a known error is one line and its exit code, never a traceback."""
+    arguments = sys.argv[1:]
+    # What stands behind "--" is a program with its own options; it is never parsed as ours.
+    at = arguments.index("--") if "--" in arguments else len(arguments)
+    try:
+        app(arguments[:at], obj=tuple(arguments[at + 1 :]), prog_name="verify")
+    except USAGE_ERRORS as error:
+        fail(str(error))
+    except BuildError as error:
+        fail(str(error), 3)
+    except KeyboardInterrupt:
+        fail("interrupted; nothing was verified", 130)

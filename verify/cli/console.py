@@ -1,0 +1,47 @@
+"""What the commands share: where things are printed, how progress is shown, how an error ends a command."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+from rich.console import Console
+
+from verify.case.build import ProfileError
+from verify.discovery import ContractError
+from verify.expression import ExpressionError
+from verify.finding import EXIT_USAGE
+from verify.fixture.schema import FixtureError
+from verify.selection import SelectionError
+
+out = Console(soft_wrap=True)
+err = Console(stderr=True, soft_wrap=True)
+
+USAGE_ERRORS = (ContractError, FixtureError, SelectionError, ExpressionError, ProfileError)
+
+
+def fail(message: str, code: int = EXIT_USAGE) -> NoReturn:
+    """One line on standard error, then exit."""
+    err.print(f"verify: {message}", style="bold red", markup=False, highlight=False)
+    raise SystemExit(code)
+
+
+@contextmanager
+def progress_line(quiet: bool) -> Iterator[Callable[[str], None]]:
+    """A progress function: a live status on a terminal, one line each when piped, nothing when quiet."""
+    if quiet:
+        yield lambda _: None
+    elif sys.stderr.isatty():
+        with err.status("starting") as status:
+            yield lambda text: status.update(text)
+    else:
+        last = [""]
+
+        def say(text: str) -> None:
+            if text != last[0]:
+                last[0] = text
+                print(f"verify: {text}", file=sys.stderr, flush=True)
+
+        yield say

@@ -1,0 +1,78 @@
+"""Options that several commands take, with the help that teaches them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from verify.discovery import find_contracts, own_contract_files
+from verify.finding import CHECKS
+
+
+def _complete_kernel(incomplete: str) -> list[str]:
+    names = [p.name.removesuffix("_contract.py") for p in own_contract_files()]
+    return [n for n in names if n.startswith(incomplete)]
+
+
+def _complete_check(incomplete: str) -> list[str]:
+    return [c for c in CHECKS if c.startswith(incomplete)]
+
+
+Kernels = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[KERNEL]...",
+        help="A kernel's name, its contract file, its .cu, or a folder to search. Default: every contract of "
+        "the suite.",
+        autocompletion=_complete_kernel,
+        show_default=False,
+    ),
+]
+Expression = Annotated[
+    str | None,
+    typer.Option(
+        "-k",
+        metavar="EXPR",
+        help="Fixtures to take: a full name, or words joined by and, or, not.",
+        show_default=False,
+    ),
+]
+DeviceChoice = Annotated[
+    str,
+    typer.Option(
+        "--device", metavar="auto|gpu|cpu", help="Where to run. auto: a GPU if there is one, else cpu."
+    ),
+]
+Checks = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--check",
+        metavar="NAME",
+        help=f"Run only this check (repeatable): {', '.join(CHECKS)}.",
+        autocompletion=_complete_check,
+        show_default=False,
+    ),
+]
+Strict = Annotated[bool, typer.Option("--strict", help="Warnings count as findings.")]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print JSON on standard output instead of text.", show_default=False)
+]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every finding.", show_default=False)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.", show_default=False)]
+Architecture = Annotated[
+    str | None,
+    typer.Option(
+        "--arch", metavar="sm_XX", help="Build for this architecture, not the device's.", show_default=False
+    ),
+]
+KeepFolder = Annotated[
+    Path,
+    typer.Option("--findings", metavar="DIR", help="Where reproduction folders of findings are kept."),
+]
+
+
+def contracts(kernels: list[str] | None) -> tuple:  # type: ignore[type-arg]
+    """The contracts that a command line names."""
+    return find_contracts(kernels or [], [Path.cwd()] if kernels else [])

@@ -1,0 +1,59 @@
+"""``verify run``: the whole gate."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from verify.cli import options
+from verify.cli.console import fail, out, progress_line
+from verify.device.select import NoDevice, select_device
+from verify.gate import Selection, run_gate, usual_checks
+from verify.report.report import as_json
+from verify.report.reproduction import keep_reproductions
+from verify.report.terminal import print_report
+from verify.selection import select_checks
+
+
+def run(
+    kernels: options.Kernels = None,
+    expression: options.Expression = None,
+    device: options.DeviceChoice = "auto",
+    check: options.Checks = None,
+    strict: options.Strict = False,
+    arch: options.Architecture = None,
+    as_json_text: options.Json = False,
+    verbose: options.Verbose = False,
+    quiet: options.Quiet = False,
+    findings: options.KeepFolder = Path("verify-findings"),
+    allow_not_run: Annotated[
+        bool,
+        typer.Option("--allow-not-run", help="Exit 0 when all that ran is clean, though some was not run."),
+    ] = False,
+) -> None:
+    """Prove kernels on their fixtures: a table, the findings, one verdict.
+
+    [bold]verify run[/] proves every kernel of the suite; [bold]verify run flash_decode -k wrap --check compare[/]
+    one check on two fixtures; [bold]verify run mine/kernel.cu[/] your own, with its contract beside it.
+    """
+    contracts = options.contracts(kernels)
+    choice = select_device(device)
+    missing = choice.reason if isinstance(choice, NoDevice) else ""
+    chosen = None if isinstance(choice, NoDevice) else choice
+    checks = select_checks(check or (), usual_checks(chosen))
+    selection = Selection(contracts, expression, checks, strict, arch)
+    with progress_line(quiet) as progress:
+        report = run_gate(selection, chosen, missing, progress)
+        report = keep_reproductions(report, findings)
+    if as_json_text:
+        out.print_json(json.dumps(as_json(report)))
+    else:
+        print_report(report, out, verbose)
+    if allow_not_run and report.exit_code == 3 and report.only_not_run:
+        raise SystemExit(0)
+    if not contracts:
+        fail("there is nothing to verify")
+    raise SystemExit(report.exit_code)

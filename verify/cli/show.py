@@ -1,0 +1,74 @@
+"""``verify show``: one fixture, with its live band drawn."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from verify.case.build import build_cases
+from verify.case.case import Case
+from verify.cli import options
+from verify.cli.console import out, progress_line
+from verify.contract import Contract
+from verify.discovery import fixture_file
+from verify.fixture.schema import load_fixtures
+from verify.gate import prepare
+from verify.report.band import LEGEND, draw
+from verify.selection import SelectionError
+
+
+def show(
+    fixture: Annotated[str, typer.Argument(help="A fixture's name, or kernel/fixture.")],
+    kernels: Annotated[
+        list[str] | None, typer.Option("--kernel", help="Look in this kernel or contract file.")
+    ] = None,
+    arch: options.Architecture = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Draw a fixture's band: slots, live and dead, wrap, split and tile edges, and the plan behind them."""
+    wanted_kernel, _, name = fixture.rpartition("/")
+    contract = _contract_with(name, kernels or ([wanted_kernel] if wanted_kernel else []))
+    with progress_line(quiet) as progress:
+        ready = prepare(contract, lambda _: (name,), arch, 132, progress)
+    resolved = ready.fixtures[0]
+    case = next(iter(build_cases(contract, resolved)))
+    if as_json:
+        plain = {"kernel": contract.name, "fixture": name, "symbols": case.symbols, "plan": case.plan}
+        out.print_json(json.dumps(plain, default=list))
+        return
+    out.print(f"[bold]{contract.name}/{name}[/]: {resolved.fixture.pins}")
+    out.print("symbols  " + _named(case.symbols), highlight=False)
+    if case.plan:
+        out.print("plan     " + _named(case.plan), highlight=False)
+    out.print("buffers  " + _buffers(case), highlight=False)
+    if resolved.fixture.edge:
+        out.print(f"edge     {resolved.fixture.edge}  (holds)", markup=False, highlight=False)
+    for line in draw(case):
+        out.print(line, markup=False, highlight=False)
+    out.print(LEGEND, style="dim", markup=False, highlight=False)
+
+
+def _contract_with(name: str, kernels: list[str]) -> Contract:
+    known: list[str] = []
+    for contract in options.contracts(kernels):
+        names = [f.name for f in load_fixtures(fixture_file(contract), contract)]
+        if name in names:
+            return contract
+        known += [f"{contract.name}/{n}" for n in names]
+    raise SelectionError(f"{name}: there is no such fixture (known: {', '.join(known)})")
+
+
+def _named(values: object) -> str:
+    assert isinstance(values, dict)
+    return "  ".join(f"{k}={list(v) if isinstance(v, tuple) else v}" for k, v in values.items())
+
+
+def _buffers(case: Case) -> str:
+    parts = []
+    for buffer in case.contract.buffers:
+        extents = "x".join(map(str, case.shape(buffer)))
+        parts.append(f"{buffer.name} {buffer.dtype}[{extents}] {buffer.role}")
+    return ", ".join(parts)

@@ -1,0 +1,199 @@
+"""The gate: from a selection of kernels, fixtures and checks to a report.
+
+The steps are the way of the data: contracts and fixtures are loaded, the harness is rendered and built, the
+plan is asked, cases are built, checks run on the device, outcomes become the report.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from verify.case.build import build_cases
+from verify.case.case import Case
+from verify.check.compare import check_compare
+from verify.check.determinism import check_determinism
+from verify.check.launch import check_launch
+from verify.check.parity import check_parity
+from verify.check.poison import check_poison
+from verify.check.sanitize import check_tools
+from verify.check.subject import Subject
+from verify.contract import Contract
+from verify.device.interface import TOOLS, Device, Tool
+from verify.discovery import fixture_file, own_contract_files, source_file
+from verify.finding import Outcome
+from verify.fixture.resolve import ResolvedFixture, resolve_fixtures
+from verify.fixture.schema import load_fixtures
+from verify.harness.build import Build, build_harness
+from verify.harness.plan import query_plans
+from verify.oracle.expectation import OracleError, expect
+from verify.report.ladder import rungs
+from verify.report.report import KernelReport, Report
+from verify.selection import select_names
+
+Check = Callable[[Subject], list[Outcome]]
+
+NATIVE_CHECKS: Mapping[str, Check] = {
+    "compare": check_compare,
+    "poison": check_poison,
+    "determinism": check_determinism,
+    "launch": check_launch,
+    "parity": check_parity,
+}
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What to verify.
+
+    expression: ``-k`` over fixture names. fixtures: names instead of an expression; both empty means all.
+    checks: empty for the device's usual ones.
+    """
+
+    contracts: tuple[Contract, ...]
+    expression: str | None = None
+    fixtures: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    strict: bool = False
+    architecture: str | None = None
+
+    def select(self, names: Sequence[str]) -> Sequence[str]:
+        """The fixtures wanted, of all ``names``. Raises SelectionError when none is."""
+        return self.fixtures or select_names(names, self.expression)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A kernel that is ready for a device: built, resolved, with all its cases."""
+
+    contract: Contract
+    build: Build
+    fixtures: tuple[ResolvedFixture, ...]
+    cases: Mapping[str, Mapping[str, Case]] = field(default_factory=dict)
+
+
+def usual_checks(device: Device | None) -> tuple[str, ...]:
+    """The checks that a device can prove; ``traffic`` needs the CPU device, ``parity`` is asked for."""
+    tools: tuple[str, ...] = device.tools if device is not None else TOOLS
+    counted = ("traffic",) if device is not None and device.name == "cpu" else ()
+    return ("compare", "poison", *tools, *counted, "determinism", "launch")
+
+
+def argument_of(contract: Contract) -> str:
+    """How a contract is named on a command line: by name when it is ours, else by its file."""
+    own = {p.parent for p in own_contract_files()}
+    if contract.directory in own:
+        return contract.name
+    return str(contract.directory / f"{contract.name}_contract.py")
+
+
+def prepare(
+    contract: Contract,
+    selected: Callable[[Sequence[str]], Sequence[str]],
+    architecture: str | None,
+    sm_count: int,
+    progress: Callable[[str], None],
+) -> Prepared:
+    """Build the harness, resolve the selected fixtures, build their cases.
+
+    selected: from all fixture names to those wanted. sm_count: what the launcher's plan is asked for.
+    Raises FixtureError, ContractError, SelectionError or BuildError, each one clear line.
+    """
+    fixtures = load_fixtures(fixture_file(contract), contract)
+    chosen = selected([f.name for f in fixtures])
+    wanted = [f for f in fixtures if f.name in chosen]
+    build = build_harness(contract, architecture, progress)
+
+    def ask(asked: Contract, requests: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, int]]:
+        return query_plans(build, asked, requests, sm_count)
+
+    resolved = resolve_fixtures(wanted, contract, ask if contract.plan else None)
+    progress(f"{contract.name}: building {len(resolved)} fixtures' cases")
+    cases = {r.fixture.name: {c.profile: c for c in build_cases(contract, r)} for r in resolved}
+    return Prepared(contract, build, resolved, cases)
+
+
+def run_gate(
+    selection: Selection, device: Device | None, missing: str, progress: Callable[[str], None]
+) -> Report:
+    """Verify everything selected. missing: why there is no device, when there is none.
+
+    With no device, what can run without one does (fixtures, build, oracle), and every check is ``not run``.
+    """
+    started = time.monotonic()
+    checks = selection.checks or usual_checks(device)
+    info = device.info() if device is not None else None
+    reports = []
+    with tempfile.TemporaryDirectory(prefix="verify-") as scratch:
+        for contract in selection.contracts:
+            begun = time.monotonic()
+            progress(f"{contract.name}: building the harness")
+            sm_count = info.sm_count if info is not None else 132
+            ready = prepare(contract, selection.select, selection.architecture, sm_count, progress)
+            if device is None:
+                outcomes = _without_device(ready, checks, missing)
+            else:
+                folder = Path(scratch) / contract.name
+                outcomes = _on_device(ready, device, checks, folder, selection.strict, progress)
+            reports.append(
+                KernelReport(
+                    contract.name,
+                    str(source_file(contract).name),
+                    {r.fixture.name: r.fixture.pins for r in ready.fixtures},
+                    tuple(outcomes),
+                    rungs(contract, outcomes),
+                    time.monotonic() - begun,
+                )
+            )
+    notes = device.notes() if device is not None else ()
+    return Report(tuple(reports), info, tuple(checks), notes, time.monotonic() - started, selection.strict)
+
+
+def _on_device(
+    ready: Prepared,
+    device: Device,
+    checks: Sequence[str],
+    folder: Path,
+    strict: bool,
+    progress: Callable[[str], None],
+) -> list[Outcome]:
+    subject = Subject(
+        ready.contract,
+        ready.fixtures,
+        ready.cases,
+        ready.build.binary,
+        device,
+        folder,
+        argument=argument_of(ready.contract),
+        strict=strict,
+        progress=progress,
+    )
+    outcomes: list[Outcome] = []
+    tools: list[Tool] = [t for t in TOOLS if t in checks]
+    for check in checks:
+        if check in NATIVE_CHECKS:
+            progress(f"{ready.contract.name}: {check}")
+            outcomes += NATIVE_CHECKS[check](subject)
+    if tools:
+        progress(f"{ready.contract.name}: {', '.join(tools)}")
+        outcomes += check_tools(subject, tools)
+    return outcomes
+
+
+def _without_device(ready: Prepared, checks: Sequence[str], missing: str) -> list[Outcome]:
+    """Not run, with the reason; but the oracle is computed, so that a contract's own fault shows today."""
+    name = ready.contract.name
+    outcomes = []
+    for fixture, cases in ready.cases.items():
+        try:
+            for case in cases.values():
+                expect(case)
+        except OracleError as error:
+            outcomes.append(Outcome.inconclusive("compare", name, fixture, str(error)))
+        else:
+            outcomes += [Outcome.not_run(check, name, fixture, missing) for check in checks]
+    return outcomes

@@ -1,0 +1,124 @@
+"""Prints a report to a terminal: a table of fixtures by checks, then the findings, then one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from verify.finding import CHECKS, Finding, Outcome, Severity, Verdict
+from verify.report.report import KernelReport, Report, counts
+
+_CELL = {
+    Verdict.CLEAN: ("clean", "green"),
+    Verdict.FINDINGS: ("FOUND", "bold red"),
+    Verdict.INCONCLUSIVE: ("unsure", "bold yellow"),
+    Verdict.NOT_RUN: ("not run", "yellow"),
+}
+SHOWN_FINDINGS = 3
+
+
+def print_report(report: Report, console: Console, verbose: bool = False) -> None:
+    """Table, findings, reasons, notes, verdict. verbose: every finding, not the first few of each check."""
+    for kernel in report.kernels:
+        console.print(_table(kernel, report.checks))
+        _print_rungs(kernel, console)
+    _print_findings(report.findings, console, verbose)
+    _print_reasons(report.outcomes, console)
+    for note in report.notes:
+        console.print(f"note: {note}", style="dim", markup=False, highlight=False)
+    console.print(verdict_line(report))
+
+
+def verdict_line(report: Report) -> Text:
+    """The last line: the verdict, what it stands on, and how long it took."""
+    tally = counts(report.outcomes)
+    kernels = ", ".join(k.kernel for k in report.kernels) or "nothing"
+    device = f"{report.device.name} ({report.device.architecture})" if report.device else "no device"
+    parts = [f"{n} {v}" for v, n in tally.items() if n]
+    warnings = sum(f.severity is Severity.WARNING for f in report.findings)
+    if warnings:
+        parts.append(f"{warnings} warning{'s' if warnings > 1 else ''}")
+    text = f"{str(report.verdict).upper()}: {kernels} on {device}: {', '.join(parts) or 'no check ran'}"
+    return Text(f"{text} in {report.seconds:.1f} s", style=_CELL[report.verdict][1])
+
+
+def _table(kernel: KernelReport, checks: tuple[str, ...]) -> Table:
+    present = [c for c in CHECKS if c in checks or any(o.check == c for o in kernel.outcomes)]
+    table = Table(title=f"{kernel.kernel}  ({kernel.source})", title_justify="left", pad_edge=False)
+    table.add_column("fixture", no_wrap=True)
+    for check in present:
+        table.add_column(check, no_wrap=True)
+    by_cell: dict[tuple[str, str], Outcome] = {(o.fixture, o.check): o for o in kernel.outcomes}
+    for fixture in kernel.pins:
+        cells = [_cell(by_cell.get((fixture, check))) for check in present]
+        table.add_row(fixture, *cells)
+    return table
+
+
+def _cell(outcome: Outcome | None) -> Text:
+    if outcome is None:
+        return Text("-", style="dim")
+    word, style = _CELL[outcome.verdict]
+    warnings = sum(f.severity is Severity.WARNING for f in outcome.findings)
+    if outcome.verdict is Verdict.FINDINGS:
+        word = f"{word} {len(outcome.findings)}"
+    elif warnings:
+        word = f"{word} {warnings}w"
+    return Text(word, style=style)
+
+
+def _print_rungs(kernel: KernelReport, console: Console) -> None:
+    for rung, text in kernel.rungs.items():
+        console.print(f"  {rung}: {text}", markup=False, highlight=False)
+
+
+def _print_findings(findings: Iterable[Finding], console: Console, verbose: bool) -> None:
+    shown: dict[tuple[str, str, str], int] = {}
+    hidden = 0
+    for finding in findings:
+        key = (finding.kernel, finding.check, finding.kind)
+        shown[key] = shown.get(key, 0) + 1
+        if not verbose and shown[key] > SHOWN_FINDINGS:
+            hidden += 1
+            continue
+        console.print()
+        console.print(finding_text(finding), highlight=False, soft_wrap=True)
+    if hidden:
+        console.print(f"\n{hidden} more findings of the same kinds: --verbose prints all, --json keeps all")
+
+
+def finding_text(finding: Finding) -> str:
+    """A finding as a person reads it, with rich markup on its first line."""
+    style = "bold red" if finding.severity is Severity.ERROR else "bold yellow"
+    head = f"[{style}]{finding.check} {finding.severity}[/]: {escape(finding.kind)} in {escape(finding.case)}"
+    lines = [head]
+    if finding.source is not None:
+        at = f"{finding.source}" + (f" in {finding.function}" if finding.function else "")
+        lines.append(f"  source    {escape(at)}")
+    elif finding.function:
+        lines.append(f"  function  {escape(finding.function)}")
+    if finding.where:
+        lines.append(f"  where     {escape(finding.where)}")
+    lines += [f"  seen      {escape(finding.seen)}", f"  promised  {escape(finding.promised)}"]
+    lines += [f"  {name:<9} {escape(text)}" for name, text in finding.details]
+    if finding.repeat:
+        lines.append(f"  repeat    {escape(finding.repeat)}")
+    if finding.folder:
+        lines.append(f"  folder    {escape(finding.folder)}")
+    return "\n".join(lines)
+
+
+def _print_reasons(outcomes: Iterable[Outcome], console: Console) -> None:
+    """Why verdicts are missing, one line a reason however many fixtures share it."""
+    grouped: dict[tuple[Verdict, str], list[str]] = {}
+    for outcome in outcomes:
+        if outcome.verdict in (Verdict.NOT_RUN, Verdict.INCONCLUSIVE):
+            place = f"{outcome.check} {outcome.fixture}"
+            grouped.setdefault((outcome.verdict, outcome.reason), []).append(place)
+    for (verdict, reason), where in grouped.items():
+        places = ", ".join(where[:3]) + (f" and {len(where) - 3} more" if len(where) > 3 else "")
+        console.print(f"{verdict}: {places}: {reason}", style="yellow", markup=False, highlight=False)

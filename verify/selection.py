@@ -1,0 +1,85 @@
+"""What a command line selects: fixtures by ``-k``, checks by ``--check``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from verify.finding import CHECKS
+
+_TOKEN = re.compile(r"\s*(\(|\)|[^\s()]+)")
+
+
+class SelectionError(ValueError):
+    """A selection that names nothing; the message lists what there is."""
+
+
+def select_names(names: Sequence[str], expression: str | None) -> tuple[str, ...]:
+    """The names that a ``-k`` expression selects, in order.
+
+    A name given in full selects only itself. Otherwise words match as substrings and may be joined by
+    ``and``, ``or``, ``not`` and parentheses, as in pytest. Raises SelectionError when nothing matches or the
+    expression cannot be read.
+    """
+    if not expression or not expression.strip():
+        return tuple(names)
+    if expression in names:
+        return (expression,)
+    tokens = _TOKEN.findall(expression)
+    chosen = tuple(n for n in names if _Matcher(tokens, n, expression).matches())
+    if not chosen:
+        raise SelectionError(f"-k {expression!r}: selects none of {', '.join(names)}")
+    return chosen
+
+
+def select_checks(given: Iterable[str], available: Sequence[str]) -> tuple[str, ...]:
+    """The checks named, in the suite's own order; all ``available`` ones when none is named."""
+    wanted = tuple(given)
+    for name in wanted:
+        if name not in CHECKS:
+            raise SelectionError(f"--check {name}: is not one of {', '.join(CHECKS)}")
+    return tuple(c for c in CHECKS if c in wanted) if wanted else tuple(available)
+
+
+class _Matcher:
+    """Recursive descent over the words of one expression, for one name."""
+
+    def __init__(self, tokens: Sequence[str], name: str, expression: str) -> None:
+        self._tokens, self._name, self._expression, self._at = list(tokens), name.lower(), expression, 0
+
+    def matches(self) -> bool:
+        result = self._either()
+        if self._at != len(self._tokens):
+            raise SelectionError(f"-k {self._expression!r}: cannot be read at {self._tokens[self._at]!r}")
+        return result
+
+    def _either(self) -> bool:
+        result = self._both()
+        while self._take("or"):
+            result = self._both() or result
+        return result
+
+    def _both(self) -> bool:
+        result = self._one()
+        while self._take("and"):
+            result = self._one() and result
+        return result
+
+    def _one(self) -> bool:
+        if self._take("not"):
+            return not self._one()
+        if self._take("("):
+            result = self._either()
+            if not self._take(")"):
+                raise SelectionError(f"-k {self._expression!r}: a ')' is missing")
+            return result
+        if self._at == len(self._tokens) or self._tokens[self._at] in (")", "and", "or"):
+            raise SelectionError(f"-k {self._expression!r}: a word is missing")
+        self._at += 1
+        return self._tokens[self._at - 1].lower() in self._name
+
+    def _take(self, word: str) -> bool:
+        if self._at < len(self._tokens) and self._tokens[self._at] == word:
+            self._at += 1
+            return True
+        return False
