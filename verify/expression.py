@@ -1,8 +1,8 @@
 """Arithmetic expressions over named values, as they stand in fixtures and contracts.
 
 Grammar: integers and floats, names, ``+ - * // / % **``, unary minus, comparisons (chained), ``and or not``,
-indexing (``len[0]``), and the calls ``min max abs sum ceil_div round_up log2``. Nothing else: an expression
-comes from a TOML file and is walked, never evaluated by Python.
+indexing (``len[0]``), and the calls ``min max abs sum ceil_div round_up log2 sqrt``. Nothing else: an
+expression comes from a TOML file and is walked, never evaluated by Python.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ceil_div": ceil_div,
     "round_up": round_up,
     "log2": math.log2,
+    "sqrt": math.sqrt,
 }
 _MAX_POWER = 64
 

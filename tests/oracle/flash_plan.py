@@ -1,0 +1,85 @@
+"""The plan of flash_decode.cu in Python, so that the oracle's tests need no compiler.
+
+tests/oracle/test_flash_plan.py holds it against the real plan where a compiler is at hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from verify.case.case import Case
+from verify.contract import Contract
+from verify.discovery import find_contracts, fixture_file
+from verify.fixture.resolve import ResolvedFixture, resolve_fixtures
+from verify.fixture.schema import load_fixtures
+
+SM_COUNT = 132
+
+
+def plan(symbols: Mapping[str, Any], sm_count: int = SM_COUNT) -> dict[str, int]:
+    """Plan fields for a fixture's symbols."""
+    dim, group = symbols["D"], symbols["NH"] // symbols["NKV"]
+    tile = 16 if dim == 512 else 32
+    units = symbols["B"] * symbols["NKV"] * -(-group // 16)
+    slots = sm_count * {512: 1, 256: 2}.get(dim, 4)
+    longest = symbols["window"] or symbols["capacity"]
+    splits = symbols["splits"] or min(_chosen(units, slots, -(-longest // tile)), -(-longest // tile))
+    state = symbols["B"] * symbols["NH"] * splits * 4
+    o_bytes, state = state * dim, -(-state // 16) * 16
+    return {
+        "tile": tile,
+        "num_splits": splits,
+        "heads_per_block": min(group, 16),
+        "workspace_bytes": o_bytes + 2 * state,
+        "o_offset": 0,
+        "m_offset": o_bytes,
+        "l_offset": o_bytes + state,
+    }
+
+
+def _chosen(units: int, slots: int, most: int) -> int:
+    best = slots // units
+    if best * units * 4 >= slots * 3:
+        return best
+    best, best_share = 1, 0.0
+    for splits in range(1, most + 1):
+        blocks = splits * units
+        if blocks > 4 * slots:
+            break
+        share = blocks / (-(-blocks // slots) * slots)
+        if share > best_share + 0.01:
+            best, best_share = splits, share
+    return best
+
+
+def ask(_: Contract, requests: Sequence[Mapping[str, Any]]) -> list[dict[str, int]]:
+    """A plan query as the fixture resolver wants it."""
+    return [plan(symbols) for symbols in requests]
+
+
+@cache
+def flash_contract() -> Contract:
+    """The contract of flash decoding."""
+    return find_contracts(["flash_decode"])[0]
+
+
+@cache
+def resolved() -> tuple[ResolvedFixture, ...]:
+    """All fixtures with numbers, edges checked."""
+    contract = flash_contract()
+    return resolve_fixtures(load_fixtures(fixture_file(contract), contract), contract, ask)
+
+
+def case_of(symbols: Mapping[str, Any], profile: str = "-") -> Case:
+    """A case without arrays from symbols alone, defaults filled in, for tests that make their own data."""
+    filled = {"window": 0, "splits": 0, "scale": symbols["D"] ** -0.5, **symbols}
+    filled.setdefault("k_row", filled["D"])
+    filled.setdefault("v_row", filled["D"])
+    filled.setdefault("q_row", filled["NH"] * filled["D"])
+    filled.setdefault("out_row", filled["NH"] * filled["D"])
+    for x in "kv":
+        filled.setdefault(f"{x}_head", filled["capacity"] * filled[f"{x}_row"])
+        filled.setdefault(f"{x}_batch", filled["NKV"] * filled[f"{x}_head"])
+    return Case(flash_contract(), "test", profile, filled, plan(filled))

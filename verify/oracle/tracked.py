@@ -1,0 +1,301 @@
+"""Float64 arithmetic that carries its own rounding bound: the mechanism from which every tolerance is derived.
+
+A :class:`Tracked` array holds what exact arithmetic would give (``value``) and how far a kernel may be from it
+(``bound``): every kernel that performs the recorded operations in the recorded precision gives a result within
+``bound`` of ``value``, element by element. The rules are those of running error analysis (Higham, Accuracy and
+Stability of Numerical Algorithms, 2nd ed., chapters 3 and 4): an operation adds its own rounding, at most
+``u * |result|`` plus an absolute term for underflow, to the bounds that its operands bring along.
+
+The bounds hold whether or not a multiplication is fused with the addition after it, and, for sums, for every
+order whose longest chain of additions is at most the stated depth. Where a result is provably exact no rounding
+is added: a sum of multiples of 2^e whose absolute values add up to less than 2^(e+p) is exact in any order
+in a format of p significant bits.
+
+Published errors of the approximate instructions: PTX ISA, section on floating-point instructions
+(``ex2.approx``, ``lg2.approx``, ``rcp.approx``, ``div.full``: at most 2 ulp, which is 2^-22 of the result;
+``lg2.approx`` in [0.5, 2]: 2^-22 absolute). The tensor core is described at :data:`TENSOR_CORE_STEP`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from verify.oracle.formats import FORMATS, round_to
+
+_HOST = 2.0**-50
+"""Relative allowance for the float64 arithmetic of the reference itself."""
+
+APPROXIMATE = 2.0**-22
+"""Relative error of ex2.approx, rcp.approx and div.full: two units in the last place of an fp32 result."""
+
+TENSOR_CORE_STEP = 11 * 2.0**-23
+"""Error of one mma.sync step with 16 products and fp32 accumulators, relative to |c| + sum |products|.
+
+PTX leaves the rounding inside the instruction open. Measured (Fasi, Higham, Mikaitis, Pranesh, Numerical
+behavior of NVIDIA tensor cores, PeerJ CS 2021, and later work on Hopper): the addends are aligned to the largest
+exponent and truncated, with one extra bit and in two halves of eight products on sm_80, with two extra bits and
+in one piece on sm_90, and the result is truncated. That is 2 * (9 * 2^-24 + 2^-23) on sm_80, less on sm_90, and
+less again for 16 fp32 additions rounded to nearest.
+"""
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """The precision of an operation: format of the result, and whether subnormal results become zero."""
+
+    format: str = "f32"
+    flush: bool = True
+
+    @property
+    def u(self) -> float:
+        """Unit roundoff."""
+        return FORMATS[self.format].unit_roundoff
+
+    @property
+    def eta(self) -> float:
+        """Absolute error of a result that underflows."""
+        fmt = FORMATS[self.format]
+        return fmt.smallest_normal if self.flush else fmt.smallest_subnormal / 2
+
+    @property
+    def significant_bits(self) -> int:
+        """Bits of a significand, the implicit one included."""
+        return FORMATS[self.format].mantissa + 1
+
+
+F32 = Arithmetic()
+
+
+@dataclass(frozen=True)
+class Tracked:
+    """A float64 array with a bound on how far a kernel's own result may be from it.
+
+    value, bound: arrays of one shape; bound >= 0. Where ``value`` is infinite or NaN the bound means nothing.
+    """
+
+    value: np.ndarray
+    bound: np.ndarray
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the array."""
+        return self.value.shape
+
+    @property
+    def is_exact(self) -> bool:
+        """No element can differ from its value."""
+        return not np.any(self.bound)
+
+    def __getitem__(self, index: object) -> Tracked:
+        return Tracked(self.value[index], self.bound[index])  # type: ignore[index]
+
+    def __neg__(self) -> Tracked:
+        return Tracked(-self.value, self.bound)
+
+    def __add__(self, other: Tracked | float) -> Tracked:
+        return add(self, tracked(other))
+
+    def __radd__(self, other: float) -> Tracked:
+        return add(tracked(other), self)
+
+    def __sub__(self, other: Tracked | float) -> Tracked:
+        return add(self, -tracked(other))
+
+    def __rsub__(self, other: float) -> Tracked:
+        return add(tracked(other), -self)
+
+    def __mul__(self, other: Tracked | float) -> Tracked:
+        return multiply(self, tracked(other))
+
+    def __rmul__(self, other: float) -> Tracked:
+        return multiply(tracked(other), self)
+
+    def __truediv__(self, other: Tracked | float) -> Tracked:
+        return divide(self, tracked(other))
+
+    def __rtruediv__(self, other: float) -> Tracked:
+        return divide(tracked(other), self)
+
+
+def exact(values: np.ndarray | float) -> Tracked:
+    """An input: the kernel holds exactly these values."""
+    value = np.asarray(values, np.float64)
+    return Tracked(value, np.zeros_like(value))
+
+
+def tracked(value: Tracked | np.ndarray | float) -> Tracked:
+    """``value`` itself, or an exact array of it."""
+    return value if isinstance(value, Tracked) else exact(value)
+
+
+def add(a: Tracked, b: Tracked, arithmetic: Arithmetic = F32) -> Tracked:
+    """a + b, rounded once. A sum of two numbers never underflows, except by flushing."""
+    return _rounded(a.value + b.value, a.bound + b.bound, arithmetic, arithmetic.eta if arithmetic.flush else 0.0)
+
+
+def multiply(a: Tracked, b: Tracked, arithmetic: Arithmetic = F32) -> Tracked:
+    """a * b, rounded once."""
+    carried = np.abs(a.value) * b.bound + np.abs(b.value) * a.bound + a.bound * b.bound
+    return _rounded(a.value * b.value, carried, arithmetic, arithmetic.eta)
+
+
+def divide(a: Tracked, b: Tracked, arithmetic: Arithmetic = F32, error: float = 0.0) -> Tracked:
+    """a / b, rounded once. ``error``: further relative error of an approximate division (APPROXIMATE).
+
+    The bound is infinite where the divisor may be zero.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = a.value / b.value
+        least = np.abs(b.value) - b.bound
+        carried = np.where(least > 0, (a.bound + np.abs(value) * b.bound) / least, np.inf)
+    result = _rounded(value, carried, arithmetic, arithmetic.eta)
+    return _widened(result, error)
+
+
+def exp2(x: Tracked, arithmetic: Arithmetic = F32, error: float = APPROXIMATE) -> Tracked:
+    """2^x by an instruction of that relative error; exact where x is exactly 0, as the PTX ISA promises."""
+    value = np.exp2(x.value)
+    with np.errstate(over="ignore", invalid="ignore"):
+        carried = value * np.expm1(np.log(2) * x.bound)
+    own = np.where((x.value == 0) & (x.bound == 0), 0.0, error * (value + carried) + arithmetic.eta)
+    return _host(value, np.where(value + carried == 0, 0.0, carried + own))
+
+
+def exp(x: Tracked, arithmetic: Arithmetic = F32, error: float = APPROXIMATE) -> Tracked:
+    """e^x computed as exp2(x * log2 e), the constant and the product each rounded once."""
+    factor = Tracked(np.asarray(np.log2(np.e)), np.asarray(arithmetic.u * np.log2(np.e)))
+    return exp2(multiply(x, factor, arithmetic), arithmetic, error)
+
+
+def log(x: Tracked, arithmetic: Arithmetic = F32, error: float = APPROXIMATE) -> Tracked:
+    """Natural logarithm as lg2.approx and one product; error absolute near 1 and relative elsewhere."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = np.log(x.value)
+        carried = np.where(x.value > x.bound, -np.log1p(-x.bound / x.value), np.inf)
+    own = (np.log(2) + np.abs(value)) * error
+    return _rounded(value, carried + own, arithmetic, arithmetic.eta)
+
+
+def maximum(x: Tracked, axis: int) -> Tracked:
+    """Maximum along an axis: never rounded; another element may win when bounds overlap."""
+    value = x.value.max(axis)
+    above = (x.value + x.bound).max(axis) - value
+    below = value - (x.value - x.bound).max(axis)
+    return Tracked(value, np.maximum(above, below))
+
+
+def where(mask: np.ndarray, a: Tracked | float, b: Tracked | float) -> Tracked:
+    """Elements of ``a`` where the mask is true, else of ``b``."""
+    a, b = tracked(a), tracked(b)
+    return Tracked(np.where(mask, a.value, b.value), np.where(mask, a.bound, b.bound))
+
+
+def total(x: Tracked, axis: int, depth: int | None = None, arithmetic: Arithmetic = F32) -> Tracked:
+    """Sum along an axis in any order whose longest chain has ``depth`` additions (None: any order at all).
+
+    Each term passes through at most ``depth`` roundings, so the error is at most gamma_depth * sum |x|.
+    """
+    count = x.shape[axis]
+    value = x.value.sum(axis)
+    magnitude = np.abs(x.value).sum(axis)
+    carried = x.bound.sum(axis)
+    steps = min(count - 1, count - 1 if depth is None else depth)
+    rounding = gamma(max(steps, 0), arithmetic.u) * (magnitude + carried)
+    if x.is_exact:
+        on_grid = magnitude < np.ldexp(1.0, grid(x.value, axis) + arithmetic.significant_bits)
+        rounding = np.where(on_grid, 0.0, rounding)
+    return _host(value, carried + rounding)
+
+
+def dot(
+    a: Tracked, b: Tracked, axis: int = -1, depth: int | None = None, arithmetic: Arithmetic = F32
+) -> Tracked:
+    """sum(a * b) along an axis with products and sums in one precision, fused or not; see :func:`total`."""
+    product = a.value * b.value
+    carried = np.abs(a.value) * b.bound + np.abs(b.value) * a.bound + a.bound * b.bound
+    magnitude, brought = np.abs(product).sum(axis), carried.sum(axis)
+    count = product.shape[axis]
+    steps = min(count - 1, count - 1 if depth is None else depth)
+    rounding = gamma(steps + 1, arithmetic.u) * (magnitude + brought) + count * arithmetic.eta
+    if a.is_exact and b.is_exact:
+        shape = np.broadcast_shapes(a.shape, b.shape)
+        grids = [grid(np.broadcast_to(x.value, shape), axis) for x in (a, b)]
+        on_grid = magnitude < np.ldexp(1.0, grids[0] + grids[1] + arithmetic.significant_bits)
+        rounding = np.where(on_grid, 0.0, rounding)
+    return _host(product.sum(axis), brought + rounding)
+
+
+def tensor_core_scores(rows: np.ndarray, columns: np.ndarray, chains: Sequence[Sequence[slice]]) -> Tracked:
+    """rows @ columns.T on the tensor core, from exact inputs: ``[m, d]`` and ``[n, d]`` to ``[m, n]``.
+
+    chains: each is a sequence of slices of d, one mma step after the other into one accumulator; the chains'
+    results are then added in fp32. The bound follows the running sums: a step errs by TENSOR_CORE_STEP of
+    what the accumulator held plus the absolute products it takes in, whatever the order inside the step.
+    """
+    shape = (rows.shape[0], columns.shape[0])
+    value, magnitude, bound = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    absolute_rows, absolute_columns = np.abs(rows), np.abs(columns)
+    for number, chain in enumerate(chains):
+        held, error = np.zeros(shape), np.zeros(shape)
+        for block in chain:
+            taken = absolute_rows[:, block] @ absolute_columns[:, block].T
+            error += TENSOR_CORE_STEP * (np.abs(held) + error + taken)
+            held = held + rows[:, block] @ columns[:, block].T
+            magnitude += taken
+        value = value + held
+        bound += error
+        if number:
+            bound += F32.u * (np.abs(value) + bound)
+    exponent = grid(rows, -1)[:, None] + grid(columns, -1)[None, :]
+    on_grid = magnitude < np.ldexp(1.0, exponent + F32.significant_bits)
+    return _host(value, np.where(on_grid, 0.0, bound + F32.eta * rows.shape[1]))
+
+
+def round_result(x: Tracked, dtype: str) -> Tracked:
+    """x rounded to a storage format, to nearest.
+
+    Rounding is monotonic, so the stored result lies between the rounded ends of the interval
+    ``value +- bound``; the new bound is the farther of the two from ``value``. It is often no more than the
+    rounding error of ``value`` itself.
+    """
+    with np.errstate(invalid="ignore"):
+        reach = x.bound + _HOST * np.abs(x.value)
+        low, high = round_to(dtype, x.value - reach), round_to(dtype, x.value + reach)
+        bound = np.maximum(np.abs(high - x.value), np.abs(x.value - low))
+    return Tracked(x.value, np.where(np.isfinite(x.value), bound, 0.0))
+
+
+def gamma(count: int | np.ndarray, u: float) -> float | np.ndarray:
+    """count * u / (1 - count * u): what ``count`` roundings in a row amount to at most."""
+    return count * u / (1 - count * u)
+
+
+def grid(values: np.ndarray, axis: int) -> np.ndarray:
+    """Largest e along an axis such that every value is a multiple of 2^e (large where all are zero)."""
+    mantissa, exponent = np.frexp(values)
+    integer = np.ldexp(mantissa, 53).astype(np.int64)
+    lowest = (integer & -integer).astype(np.float64)
+    trailing = np.frexp(lowest)[1] - 1
+    found = np.where(integer == 0, 900, exponent - 53 + trailing)
+    return found.min(axis)
+
+
+def _rounded(value: np.ndarray, carried: np.ndarray, arithmetic: Arithmetic, eta: float) -> Tracked:
+    """One rounding of an intermediate result; none where an exact result is representable."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        rounding = arithmetic.u * (np.abs(value) + carried) + eta
+        representable = (carried == 0) & (round_to(arithmetic.format, value) == value)
+    return _host(value, carried + np.where(representable, 0.0, rounding))
+
+
+def _widened(x: Tracked, relative: float) -> Tracked:
+    return Tracked(x.value, x.bound + relative * (np.abs(x.value) + x.bound)) if relative else x
+
+
+def _host(value: np.ndarray, bound: np.ndarray) -> Tracked:
+    """Adds the allowance for the reference's own rounding wherever the bound is not zero."""
+    with np.errstate(invalid="ignore"):
+        return Tracked(value, np.where(bound > 0, bound * (1 + _HOST) + _HOST * np.abs(value), 0.0))
