@@ -1,0 +1,56 @@
+// Device work beside the entry: a load that keeps another stream busy, and a producer that finishes late.
+#pragma once
+
+#include "verify_check.cuh"
+
+namespace verify {
+
+// Bounded by iterations, not by a clock, so that a device without one does the same work.
+inline __global__ void load_kernel(unsigned* scratch, unsigned mask, int iterations) {
+    unsigned at = (blockIdx.x * blockDim.x + threadIdx.x) & mask;
+    for (int i = 0; i < iterations; ++i) at = (at * 1664525u + scratch[at] + 1013904223u) & mask;
+    if (at == mask + 1) scratch[0] = at;  // never: keeps the loop
+}
+
+inline __global__ void sleep_kernel(int steps) {
+    for (int i = 0; i < steps; ++i) __nanosleep(100000);
+}
+
+inline __global__ void produce_kernel(unsigned char* to, const unsigned char* from, unsigned long long bytes) {
+    const unsigned long long step = static_cast<unsigned long long>(gridDim.x) * blockDim.x;
+    for (unsigned long long i = static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < bytes;
+         i += step)
+        to[i] = from[i];
+}
+
+constexpr int late_steps = 50;  // at most 5 to 10 ms of sleep before the producer stores
+
+// A stream of its own with some work on it; `start` adds a varying piece each time.
+class Load {
+  public:
+    Load() {
+        VERIFY_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+        VERIFY_CHECK(cudaMalloc(reinterpret_cast<void**>(&scratch_), words * sizeof(unsigned)));
+        VERIFY_CHECK(cudaMemset(scratch_, 1, words * sizeof(unsigned)));
+    }
+    Load(const Load&) = delete;
+    Load& operator=(const Load&) = delete;
+    ~Load() {
+        cudaStreamDestroy(stream_);
+        cudaFree(scratch_);
+    }
+
+    void start(unsigned round) {
+        const unsigned blocks = 4u << (round % 5), threads = 32u << (round % 3);
+        load_kernel<<<blocks, threads, 0, stream_>>>(scratch_, words - 1, 512);
+        VERIFY_CHECK(cudaGetLastError());
+    }
+    void finish() { VERIFY_CHECK(cudaStreamSynchronize(stream_)); }
+
+  private:
+    static constexpr unsigned words = 1u << 20;
+    cudaStream_t stream_ = nullptr;
+    unsigned* scratch_ = nullptr;
+};
+
+}  // namespace verify

@@ -1,0 +1,62 @@
+// The harness's commands: run, plan, info.
+#pragma once
+
+#include <iostream>
+
+#include "verify_info_command.cuh"
+#include "verify_run_command.cuh"
+
+// Generated from the contract: answers one plan request as the fields of a JSON object, and returns the status.
+cudaError_t verify_ask_plan(const verify::Arguments& arguments, int sm_count, std::string& fields);
+extern const std::size_t verify_buffer_count;
+
+namespace verify {
+
+// `plan`: requests on standard input, one a line (ID SM_COUNT VALUE...), answers as JSON lines. Makes no call
+// that needs a device: buffers are addresses that are aligned and never touched, of unlimited size.
+inline int plan_command() {
+    Arguments arguments;
+    for (std::size_t i = 0; i < verify_buffer_count; ++i) {
+        arguments.pointers.push_back(reinterpret_cast<void*>((i + 1) << 40));
+        arguments.sizes.push_back(static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
+    }
+    std::string line;
+    for (int number = 1; std::getline(std::cin, line); ++number) {
+        const std::string place = "plan request " + std::to_string(number);
+        const auto parts = words(line);
+        if (parts.size() != verify_value_count + 2)
+            throw BadInput(place + ": expected ID SM_COUNT and " + std::to_string(verify_value_count) + " values");
+        arguments.values.clear();
+        for (std::size_t i = 2; i < parts.size(); ++i) arguments.values.push_back(Value::parse(parts[i], place));
+        std::string fields, error;
+        try {
+            const int sm_count = static_cast<int>(signed_of(parts[1], place));
+            error = cudaGetErrorName(verify_ask_plan(arguments, sm_count, fields));
+        } catch (const BadInput& problem) {
+            error = problem.what();
+            fields.clear();
+        }
+        std::printf("{\"id\": %s, \"error\": %s%s}\n", json_text(parts[0]).c_str(), json_text(error).c_str(),
+                    fields.c_str());
+    }
+    return 0;
+}
+
+inline int main_command(int count, char** words) {
+    const std::vector<std::string> arguments(words + 1, words + count);
+    try {
+        const std::string command = arguments.empty() ? "" : arguments[0];
+        if (command == "run") return run_command({arguments.begin() + 1, arguments.end()});
+        if (command == "plan") return plan_command();
+        if (command == "info") return info_command();
+        std::fprintf(stderr, "usage: %s run --pack FILE --out DIR [--only ID]... [--no-regions] | plan | info\n",
+                     words[0]);
+    } catch (const std::exception& problem) {
+        std::fprintf(stderr, "%s\n", one_line(problem.what()).c_str());
+    }
+    return exit_usage;
+}
+
+}  // namespace verify
+
+int main(int count, char** words) { return verify::main_command(count, words); }

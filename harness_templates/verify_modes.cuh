@@ -1,0 +1,268 @@
+// The modes of a run: in which way the entry is called. verify/case/run.py says what each one is for.
+#pragma once
+
+#include "verify_call.cuh"
+#include "verify_load.cuh"
+#include "verify_shared_dirt.cuh"
+
+namespace verify {
+
+struct Setting {
+    cudaStream_t stream;         // the entry's stream: null when the entry takes none
+    bool regions = false;        // restrict the buffers to their live runs while the entry runs
+};
+
+class Stream {
+  public:
+    Stream() { VERIFY_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+    Stream(const Stream&) = delete;
+    Stream& operator=(const Stream&) = delete;
+    ~Stream() { cudaStreamDestroy(stream_); }
+    operator cudaStream_t() const { return stream_; }
+
+  private:
+    cudaStream_t stream_ = nullptr;
+};
+
+inline void dirty(Call& call, const Setting& setting, Output& output) {
+    if (call.line().shared != "-" && call.line().mode != "live-only")
+        output.shared_dirty = dirty_shared(call.line().shared, setting.stream);
+}
+
+inline void prepare(Call& call, const Setting& setting, Output& output) {
+    call.upload();
+    dirty(call, setting, output);
+    VERIFY_CHECK(cudaDeviceSynchronize());
+    if (setting.regions) call.restrict_to_live();
+}
+
+inline void finish(Call& call, const Setting& setting, Output& output) {
+    prove_executed(setting.stream);
+    call.lift_restriction();
+    call.collect(output);
+}
+
+inline void run_once(Call& call, const Setting& setting, Output& output) {
+    prepare(call, setting, output);
+    call.run(setting.stream);
+    finish(call, setting, output);
+}
+
+inline void run_twice(Call& call, const Setting& setting, Output& output) {
+    prepare(call, setting, output);
+    call.run(setting.stream);
+    call.run(setting.stream);
+    finish(call, setting, output);
+}
+
+// Where two readings of the same outputs differ.
+inline void compare(const std::vector<OutputData>& first, const std::vector<OutputData>& other,
+                    const std::vector<std::unique_ptr<DeviceBuffer>>& buffers, std::uint64_t repeat, Output& output) {
+    std::size_t at = 0;
+    for (const auto& buffer : buffers) {
+        if (buffer->file().role != Role::out && buffer->file().role != Role::inout) continue;
+        const Image before{buffer->file().promised, first[at].bytes}, after{buffer->file().promised, other[at].bytes};
+        for (const Change& change : changes(buffer->file().name, before, after, {}))
+            output.differences.push_back({repeat, change});
+        ++at;
+    }
+}
+
+// The same inputs again and again, with a varying load beside; outputs and workspace start afresh each time.
+inline void run_repeats(Call& call, const Setting& setting, Output& output) {
+    Load load;
+    prepare(call, setting, output);
+    std::vector<OutputData> first;
+    for (std::uint64_t repeat = 0; repeat < call.line().repeats; ++repeat) {
+        if (repeat != 0) call.upload_outputs();
+        VERIFY_CHECK(cudaDeviceSynchronize());
+        load.start(static_cast<unsigned>(repeat));
+        call.run(setting.stream);
+        VERIFY_CHECK(cudaStreamSynchronize(setting.stream));
+        load.finish();
+        if (repeat == 0)
+            first = call.results();
+        else
+            compare(first, call.results(), call.buffers(), repeat, output);
+    }
+    finish(call, setting, output);
+}
+
+// Captured on one case's data, replayed on another's: what the entry read at capture must not matter.
+inline void run_graph(Call& call, const CaseFile* captured, const Setting& setting, Output& output) {
+    if (!verify_entry_takes_stream) throw BadInput("the entry takes no stream, so it cannot be captured");
+    if (captured != nullptr) {
+        if (captured->buffers.size() != call.buffers().size()) throw BadInput("the captured case has other buffers");
+        for (std::size_t i = 0; i < captured->buffers.size(); ++i) {
+            const BufferFile& file = captured->buffers[i];
+            const DeviceBuffer& buffer = *call.buffers()[i];
+            if (file.bytes != buffer.bytes())
+                throw BadInput("the captured case gives " + file.name + " another size");
+            const Image image = filled_image(file, call.line().dead, captured->sparse, file.bytes);
+            Image with_data = image;
+            with_data.scatter(file.live, file.data);
+            std::uint64_t position = 0;
+            for (const ByteRun& segment : with_data.segments) {
+                VERIFY_CHECK(cudaMemcpy(static_cast<char*>(buffer.data()) + segment.offset,
+                                        with_data.bytes.data() + position, segment.length, cudaMemcpyHostToDevice));
+                position += segment.length;
+            }
+        }
+    } else {
+        call.upload();
+    }
+    VERIFY_CHECK(cudaDeviceSynchronize());
+
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t executable = nullptr;
+    VERIFY_CHECK(cudaStreamBeginCapture(setting.stream, cudaStreamCaptureModeThreadLocal));
+    try {
+        call.run(setting.stream);
+    } catch (...) {
+        cudaStreamEndCapture(setting.stream, &graph);
+        throw;
+    }
+    VERIFY_CHECK(cudaStreamEndCapture(setting.stream, &graph));
+    VERIFY_CHECK(cudaGraphInstantiate(&executable, graph, 0));
+    // A first replay on the captured data, so that the second one meets a used workspace.
+    VERIFY_CHECK(cudaGraphLaunch(executable, setting.stream));
+    VERIFY_CHECK(cudaStreamSynchronize(setting.stream));
+
+    prepare(call, setting, output);
+    VERIFY_CHECK(cudaGraphLaunch(executable, setting.stream));
+    finish(call, setting, output);
+    VERIFY_CHECK(cudaGraphExecDestroy(executable));
+    VERIFY_CHECK(cudaGraphDestroy(graph));
+}
+
+// The inputs are stored by a kernel that sleeps first, on the entry's own stream.
+inline void run_late_producer(Call& call, const Setting& setting, Output& output) {
+    struct Staged {
+        const DeviceBuffer* buffer;
+        unsigned char* copy;
+    };
+    std::vector<Staged> staged;
+    call.upload();
+    for (const auto& buffer : call.buffers()) {
+        if (buffer->file().role != Role::in && buffer->file().role != Role::inout) continue;
+        const Image& image = buffer->image();
+        if (image.bytes.empty()) continue;
+        unsigned char* copy = nullptr;
+        VERIFY_CHECK(cudaMalloc(reinterpret_cast<void**>(&copy), image.bytes.size()));
+        VERIFY_CHECK(cudaMemcpy(copy, image.bytes.data(), image.bytes.size(), cudaMemcpyHostToDevice));
+        staged.push_back({buffer.get(), copy});
+        // Until the producer stores, the live bytes hold the fill as well.
+        const BufferFile& file = buffer->file();
+        for (const ByteRun& segment : image.segments) {
+            std::vector<std::uint8_t> poison(segment.length);
+            fill_bytes(poison.data(), segment.offset, segment.length, file.fills.at(call.line().dead), file.element);
+            VERIFY_CHECK(cudaMemcpy(static_cast<char*>(buffer->data()) + segment.offset, poison.data(),
+                                    segment.length, cudaMemcpyHostToDevice));
+        }
+    }
+    dirty(call, setting, output);
+    VERIFY_CHECK(cudaDeviceSynchronize());
+
+    sleep_kernel<<<1, 1, 0, setting.stream>>>(late_steps);
+    VERIFY_CHECK(cudaGetLastError());
+    for (const Staged& item : staged) {
+        std::uint64_t position = 0;
+        for (const ByteRun& segment : item.buffer->image().segments) {
+            produce_kernel<<<64, 256, 0, setting.stream>>>(
+                static_cast<unsigned char*>(item.buffer->data()) + segment.offset, item.copy + position,
+                segment.length);
+            VERIFY_CHECK(cudaGetLastError());
+            position += segment.length;
+        }
+    }
+    call.run(setting.stream);
+    finish(call, setting, output);
+    for (const Staged& item : staged) VERIFY_CHECK(cudaFree(item.copy));
+}
+
+// The call on two streams at once, each with buffers of its own; hidden state that they share shows.
+inline void run_two_streams(Call& call, const CaseFile* other_file, const Setting& setting, Output& output) {
+    if (!verify_entry_takes_stream) throw BadInput("the entry takes no stream, so it cannot run on two");
+    const CaseFile& second_file = other_file != nullptr ? *other_file : call.file();
+    Call second(second_file, call.line());
+    Stream second_stream;
+    prepare(call, setting, output);
+    second.upload();
+    VERIFY_CHECK(cudaDeviceSynchronize());
+
+    std::vector<OutputData> first_results, second_results;
+    const std::uint64_t rounds = std::max<std::uint64_t>(call.line().repeats, 4);
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+        // Both streams wait behind a short sleep, so that the two calls start together.
+        sleep_kernel<<<1, 1, 0, setting.stream>>>(2);
+        VERIFY_CHECK(cudaGetLastError());
+        sleep_kernel<<<1, 1, 0, second_stream>>>(2);
+        VERIFY_CHECK(cudaGetLastError());
+        if (round % 2 == 0) {
+            call.run(setting.stream);
+            second.run(second_stream);
+        } else {
+            second.run(second_stream);
+            call.run(setting.stream);
+        }
+        VERIFY_CHECK(cudaDeviceSynchronize());
+        if (round == 0) {
+            first_results = call.results();
+            second_results = second.results();
+            if (other_file == nullptr) compare(first_results, second_results, call.buffers(), 0, output);
+        } else {
+            compare(first_results, call.results(), call.buffers(), round, output);
+            compare(second_results, second.results(), second.buffers(), round, output);
+        }
+        if (round + 1 < rounds) {
+            call.upload_outputs();
+            second.upload_outputs();
+        }
+    }
+    prove_executed(second_stream);
+    finish(call, setting, output);
+    second.collect(output, true);
+}
+
+// Bad input: whatever the entry answers is the result; every byte of every buffer is watched.
+inline void run_refused(Call& call, const Setting& setting, Output& output) {
+    prepare(call, setting, output);
+    output.returned = cudaGetErrorName(call.enter(setting.stream));
+    cudaGetLastError();  // a refusal may leave the runtime's last error set
+    prove_executed(setting.stream);
+    call.lift_restriction();
+    call.collect(output);
+}
+
+// With the interposer preloaded: every runtime call of the entry fails once, in turn, and its answer is told.
+// The first pass meets whatever the entry sets up once; the second meets it set up.
+template <class Report>
+void sweep_faults(Call& call, const Setting& setting, const FaultWindow& window, Report report) {
+    for (int pass = 1; pass <= 2; ++pass) {
+        for (long n = 1;; ++n) {
+            call.upload();
+            VERIFY_CHECK(cudaDeviceSynchronize());
+            window.open(n);
+            const cudaError_t status = call.enter(setting.stream);
+            const long calls = window.close();
+            cudaGetLastError();
+            VERIFY_CHECK(cudaDeviceSynchronize());
+            report(pass, n, calls, n > calls ? "-" : window.failed(), cudaGetErrorName(status));
+            if (n > calls) break;
+        }
+    }
+}
+
+inline void run_mode(const RunLine& line, Call& call, const CaseFile* captured, const Setting& setting,
+                     Output& output) {
+    if (line.mode == "once" || line.mode == "live-only") return run_once(call, setting, output);
+    if (line.mode == "second-call") return run_twice(call, setting, output);
+    if (line.mode == "repeat") return run_repeats(call, setting, output);
+    if (line.mode == "graph") return run_graph(call, captured, setting, output);
+    if (line.mode == "late-producer") return run_late_producer(call, setting, output);
+    if (line.mode == "two-streams") return run_two_streams(call, captured, setting, output);
+    if (line.mode == "refuse") return run_refused(call, setting, output);
+    throw BadInput("unknown mode '" + line.mode + "'");
+}
+
+}  // namespace verify

@@ -1,0 +1,210 @@
+"""Builds a harness: renders it, compiles it with nvcc, keeps it in the cache under its contents' digest."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from verify.contract import Contract
+from verify.discovery import source_file
+from verify.harness.cache import cached, digest
+from verify.harness.render import render
+from verify.harness.toolchain import Toolchain, ToolchainError, find_toolchain
+from verify.resources import resource_folder
+
+FIXED_FLAGS = ("-std=c++17", "-O3", "-lineinfo", "--no-compress")
+WRAPPED = tuple(
+    f"{name}{suffix}"
+    for name in (
+        "__cudaLaunchKernel",
+        "cudaLaunchKernel",
+        "cudaLaunchKernelExC",
+        "cudaLaunchCooperativeKernel",
+        "cudaGraphLaunch",
+    )
+    for suffix in ("", "_ptsz")
+)
+"""Launch functions of the runtime that the harness counts calls of (verify_launch_count.cuh)."""
+
+_ARCHITECTURE = re.compile(r"sm_(\d+[af]?)$")
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+_SAFE_FLAG = re.compile(r"-[\w=.,:+/\-]*$")
+
+Progress = Callable[[str], None]
+
+
+class BuildError(RuntimeError):
+    """A harness that does not compile, or cannot be compiled here; the message is the compiler's own."""
+
+
+@dataclass(frozen=True)
+class Build:
+    """A finished harness.
+
+    source: the rendered ``.cu``. command: the compiler's command line. cached: it was there already.
+    seconds: what the compile took, 0 when cached.
+    """
+
+    contract: Contract
+    binary: Path
+    source: Path
+    architectures: tuple[str, ...]
+    command: tuple[str, ...]
+    toolchain: Toolchain
+    cached: bool
+    seconds: float
+
+
+def build_harness(
+    contract: Contract,
+    architecture: str | Sequence[str] | None = None,
+    progress: Progress | None = None,
+    toolchain: Toolchain | None = None,
+) -> Build:
+    """The harness binary of a contract, compiled unless the cache has it.
+
+    architecture: one or several ``sm_XX``; None for all that the contract names. Each is built as machine
+    code and as PTX. Raises BuildError with the compiler's words, or with what is missing.
+    """
+    tools = toolchain or find_toolchain()
+    try:
+        tools.require_build()
+    except ToolchainError as error:
+        raise BuildError(str(error)) from None
+    wanted = (
+        (architecture,) if isinstance(architecture, str) else tuple(architecture or contract.architectures)
+    )
+    production = source_file(contract).resolve()
+    source = render(contract, production.name)
+    command = compile_command(contract, production, wanted, tools)
+    key = digest([source, *_inputs(production), *_template_texts(), *command, tools.identity])
+    started = time.monotonic()
+
+    def build(folder: Path) -> None:
+        (folder / "harness.cu").write_text(source)
+        with _Ticker(f"{contract.name}: compiling for {', '.join(wanted)}", progress):
+            compile_in(folder, command, tools, production)
+
+    entry, hit = cached("harness", key, build)
+    seconds = 0.0 if hit else time.monotonic() - started
+    return Build(contract, entry / "harness", entry / "harness.cu", wanted, command, tools, hit, seconds)
+
+
+def build_all(
+    contracts: Sequence[Contract],
+    architecture: str | Sequence[str] | None = None,
+    progress: Progress | None = None,
+    jobs: int = 2,
+) -> list[Build]:
+    """Several harnesses, ``jobs`` compilers at a time. Raises the first BuildError when all have ended."""
+    with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
+        waiting = [pool.submit(build_harness, c, architecture, progress) for c in contracts]
+    return [one.result() for one in waiting]
+
+
+def compile_command(
+    contract: Contract, production: Path, architectures: Sequence[str], tools: Toolchain
+) -> tuple[str, ...]:
+    """nvcc's command line, run in the folder that holds ``harness.cu``. Raises BuildError for a bad flag."""
+    for flag in contract.nvcc_flags:
+        if not _SAFE_FLAG.match(flag):
+            raise BuildError(f"{contract.name}: nvcc_flags: {flag!r} is not a plain option")
+    return (
+        str(tools.nvcc),
+        *FIXED_FLAGS,
+        *architecture_flags(architectures),
+        *contract.nvcc_flags,
+        "-ccbin",
+        str(tools.gxx),
+        f"-I{resource_folder('harness_templates')}",
+        f"-I{production.parent}",
+        *tools.include_flags(),
+        *(f"-Xlinker=--wrap={name}" for name in WRAPPED),
+        "-o",
+        "harness",
+        "harness.cu",
+        *tools.link_flags(),
+        "-ldl",
+    )
+
+
+def architecture_flags(architectures: Sequence[str]) -> tuple[str, ...]:
+    """Machine code and PTX of each architecture. Raises BuildError for one that is not ``sm_XX``."""
+    flags: list[str] = []
+    for name in architectures:
+        number = _ARCHITECTURE.match(name)
+        if number is None:
+            raise BuildError(f"architecture {name!r} is not of the form sm_90")
+        compute = f"compute_{number[1]}"
+        flags += ["-gencode", f"arch={compute},code={name}", "-gencode", f"arch={compute},code={compute}"]
+    return tuple(flags)
+
+
+def compile_in(folder: Path, command: Sequence[str], tools: Toolchain, production: Path) -> None:
+    """Run the compiler in ``folder``. Raises BuildError with its output when it fails."""
+    done = subprocess.run(
+        command, cwd=folder, env=tools.environment(), capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        words = (done.stderr + done.stdout).strip()
+        raise BuildError(f"{production.name} does not build (exit {done.returncode}):\n{words}")
+
+
+def _inputs(production: Path) -> list[bytes]:
+    """Texts of the production file and of what it includes by quotes, however deep, with their names."""
+    seen: dict[Path, bytes] = {}
+    waiting = [production]
+    while waiting:
+        file = waiting.pop()
+        if file in seen or not file.is_file():
+            continue
+        seen[file] = file.read_bytes()
+        for name in _INCLUDE.findall(seen[file]):
+            named = name.decode(errors="replace")
+            waiting += [(folder / named).resolve() for folder in (file.parent, production.parent)]
+    return [part for file in sorted(seen) for part in (str(file).encode(), seen[file])]
+
+
+def _template_texts() -> list[bytes]:
+    folder = resource_folder("harness_templates")
+    files = sorted(p for p in folder.iterdir() if p.suffix in (".hpp", ".cuh", ".j2"))
+    return [part for file in files for part in (file.name.encode(), file.read_bytes())]
+
+
+class _Ticker:
+    """Says that a compile has begun, and every few seconds that it still runs."""
+
+    def __init__(self, text: str, progress: Progress | None) -> None:
+        self._say = progress or (lambda line: print(line, file=sys.stderr, flush=True))
+        self._text = text
+        self._ended = threading.Event()
+
+    def __enter__(self) -> None:
+        started = time.monotonic()
+        self._say(self._text)
+
+        def tick() -> None:
+            while not self._ended.wait(5.0):
+                self._say(f"{self._text} ({time.monotonic() - started:.0f} s)")
+
+        self._thread = threading.Thread(target=tick, daemon=True)
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+
+def copy_headers(folder: Path) -> None:
+    """Copy the fixed headers that a rendered harness includes, for a folder that builds on its own."""
+    for file in resource_folder("harness_templates").iterdir():
+        if file.suffix in (".hpp", ".cuh"):
+            shutil.copy(file, folder / file.name)

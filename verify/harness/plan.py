@@ -1,0 +1,74 @@
+"""Asks a launcher's plan through the harness binary: on the host, without a launch, many at a time."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from verify.case.pack import value_text
+from verify.contract import Contract, Expression
+from verify.expression import evaluate, names_in
+from verify.harness.build import Build
+from verify.harness.slots import slots_of
+
+_TIMEOUT_SECONDS = 60.0
+
+
+class PlanError(RuntimeError):
+    """The plan could not be asked; the message says why."""
+
+
+def query_plans(
+    build: Build, contract: Contract, requests: Sequence[Mapping[str, Any]], sm_count: int
+) -> list[dict[str, int]]:
+    """The plan for each mapping of symbol values, in order.
+
+    Buffers are stand-ins of unlimited size during the question, and an argument that needs the plan itself is
+    0. A request that the plan refuses gets an empty mapping. Raises PlanError when it cannot be asked.
+    """
+    if contract.plan is None or not requests:
+        return [{} for _ in requests]
+    answers = ask_plans(build, contract, requests, sm_count)
+    return [
+        {name: int(answer[name]) for name in contract.plan.fields} if answer["error"] == "cudaSuccess" else {}
+        for answer in answers
+    ]
+
+
+def ask_plans(
+    build: Build, contract: Contract, requests: Sequence[Mapping[str, Any]], sm_count: int
+) -> list[dict[str, Any]]:
+    """The harness's own answers: ``error`` holds the status's name, beside the plan's fields."""
+    plan = contract.plan
+    assert plan is not None
+    slots = slots_of(contract).expressions
+    lines = []
+    for number, request in enumerate(requests):
+        values = [value_text(_value(e, request), f"{contract.name}: {e}") for e in slots]
+        lines.append(" ".join([str(number), str(sm_count), *values]))
+    try:
+        done = subprocess.run(
+            [str(build.binary), "plan"],
+            input="\n".join(lines) + "\n",
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_SECONDS,
+            env=build.toolchain.run_environment(),
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise PlanError(f"{contract.name}: the plan cannot be asked: {error}") from None
+    answers = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode != 0 or len(answers) != len(requests):
+        why = done.stderr.strip() or f"exit code {done.returncode}"
+        raise PlanError(f"{contract.name}: the plan cannot be asked: {why}")
+    return answers
+
+
+def _value(expression: Expression, symbols: Mapping[str, Any]) -> Any:
+    """The expression over a request's symbols; 0 when it names what only the plan will say."""
+    if isinstance(expression, str) and not names_in(expression) <= symbols.keys():
+        return 0
+    return evaluate(expression, symbols)
