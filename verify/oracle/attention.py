@@ -34,6 +34,11 @@ class Head:
     edges: tuple[int, ...]
     broken: bool
 
+    @property
+    def parts(self) -> list[slice]:
+        """The splits as slices of the band; some may be empty."""
+        return [slice(first, end) for first, end in zip(self.edges, self.edges[1:], strict=False)]
+
 
 def band(case: Case, row: int) -> tuple[int, int]:
     """Live band ``[lo, hi)`` of a batch row; empty at its low edge when it does not fit the cache."""
@@ -96,21 +101,37 @@ def reference(case: Case) -> dict[str, np.ndarray]:
     rows, heads, dim, splits = case["B"], case["NH"], case["D"], case["num_splits"]
     scale = softmax_scale(case)
     out = np.zeros((rows, heads, dim))
-    o, m, l = np.zeros((rows, heads, splits, dim)), np.zeros((rows, heads, splits)), np.zeros((rows, heads, splits))  # noqa: E501, E741
+    o = np.zeros((rows, heads, splits, dim))
+    m, weight = np.zeros((rows, heads, splits)), np.zeros((rows, heads, splits))
     for head in attention_heads(case):
         at = (head.batch, head.heads)
-        scores = head.q @ head.k.T
-        if len(head.k):
-            whole, _, weight = _attend(scores, head.v, scale)
-            out[at] = whole / weight[:, None]
-        for split, (first, end) in enumerate(zip(head.edges, head.edges[1:], strict=False)):
-            if first < end:
-                part = _attend(scores[:, first:end], head.v[first:end], scale)
-                o[*at, split], m[*at, split], l[*at, split] = part
-        if head.broken:
-            out[at], l[at] = np.nan, np.nan
-    partial_out, partial_lse = invariant_partials(o, m, l, scale)
+        out[at] = head_output(head, scale)
+        o[at], m[at], weight[at] = head_partials(head, scale)
+    partial_out, partial_lse = invariant_partials(o, m, weight, scale)
     return {"out": out.reshape(rows, heads * dim), "partial_out": partial_out, "partial_lse": partial_lse}
+
+
+def head_output(head: Head, scale: float) -> np.ndarray:
+    """Dense attention over the whole band, ``[group, D]``."""
+    if head.broken:
+        return np.full(head.q.shape, np.nan)
+    if len(head.k) == 0:
+        return np.zeros(head.q.shape)
+    whole, _, weight = _attend(head.q @ head.k.T, head.v, scale)
+    return whole / weight[:, None]
+
+
+def head_partials(head: Head, scale: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Dense attention over each split: unnormalised ``[group, splits, D]``, maximum and weight
+    ``[group, splits]``. Empty splits hold zeros; a broken head has the weight NaN."""
+    group, dim, splits = *head.q.shape, len(head.edges) - 1
+    o, m = np.zeros((group, splits, dim)), np.zeros((group, splits))
+    weight = np.full((group, splits), np.nan if head.broken else 0.0)
+    scores = head.q @ head.k.T
+    for split, part in enumerate(head.parts):
+        if part.start < part.stop:
+            o[:, split], m[:, split], weight[:, split] = _attend(scores[:, part], head.v[part], scale)
+    return o, m, weight
 
 
 def _attend(scores: np.ndarray, v: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -121,17 +142,17 @@ def _attend(scores: np.ndarray, v: np.ndarray, scale: float) -> tuple[np.ndarray
 
 
 def invariant_partials(
-    o: np.ndarray, m: np.ndarray, l: np.ndarray, scale: float  # noqa: E741
+    o: np.ndarray, m: np.ndarray, weight: np.ndarray, scale: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """``O / l`` and ``scale * m + ln l``: what a partial means whatever maximum it was taken against.
 
-    o ``[..., D]``, m and l ``[...]``; m is a maximum of unscaled scores. Where l is 0 the partial is empty:
-    the result is 0 and minus infinity, whatever O and m hold.
+    o ``[..., D]``, m and the weight l ``[...]``; m is a maximum of unscaled scores. Where l is 0 the partial
+    is empty: the result is 0 and minus infinity, whatever O and m hold.
     """
-    empty = l == 0
+    empty = weight == 0
     with np.errstate(divide="ignore", invalid="ignore"):
-        output = np.where(empty[..., None], 0.0, o / l[..., None])
-        logarithm = np.where(empty, -np.inf, scale * m + np.log(l))
+        output = np.where(empty[..., None], 0.0, o / weight[..., None])
+        logarithm = np.where(empty, -np.inf, scale * m + np.log(weight))
     return output, logarithm
 
 

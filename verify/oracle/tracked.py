@@ -42,6 +42,10 @@ less again for 16 fp32 additions rounded to nearest.
 """
 
 
+ScoreChains = Sequence["slice | ScoreChains"]
+"""Slices of a dimension, nested as they are summed; see :func:`tensor_core_scores`."""
+
+
 @dataclass(frozen=True)
 class Arithmetic:
     """The precision of an operation: format of the result, and whether subnormal results become zero."""
@@ -228,30 +232,35 @@ def dot(
     return _host(product.sum(axis), brought + rounding)
 
 
-def tensor_core_scores(rows: np.ndarray, columns: np.ndarray, chains: Sequence[Sequence[slice]]) -> Tracked:
+def tensor_core_scores(rows: np.ndarray, columns: np.ndarray, chains: ScoreChains) -> Tracked:
     """rows @ columns.T on the tensor core, from exact inputs: ``[m, d]`` and ``[n, d]`` to ``[m, n]``.
 
-    chains: each is a sequence of slices of d, one mma step after the other into one accumulator; the chains'
-    results are then added in fp32. The bound follows the running sums: a step errs by TENSOR_CORE_STEP of
-    what the accumulator held plus the absolute products it takes in, whatever the order inside the step.
+    chains: nested. A list of slices of d is one chain: one mma step after the other into one accumulator. A
+    list of chains, or of such lists, is added up in fp32, in order. The bound follows the running sums: a step
+    errs by TENSOR_CORE_STEP of what the accumulator held plus the absolute products that it takes in, whatever
+    the order inside the step.
     """
-    shape = (rows.shape[0], columns.shape[0])
-    value, magnitude, bound = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-    absolute_rows, absolute_columns = np.abs(rows), np.abs(columns)
-    for number, chain in enumerate(chains):
-        held, error = np.zeros(shape), np.zeros(shape)
-        for block in chain:
-            taken = absolute_rows[:, block] @ absolute_columns[:, block].T
-            error += TENSOR_CORE_STEP * (np.abs(held) + error + taken)
-            held = held + rows[:, block] @ columns[:, block].T
-            magnitude += taken
-        value = value + held
-        bound += error
-        if number:
-            bound += F32.u * (np.abs(value) + bound)
+    magnitude = np.abs(rows) @ np.abs(columns).T
+    result = _added_chains(rows, columns, chains)
     exponent = grid(rows, -1)[:, None] + grid(columns, -1)[None, :]
     on_grid = magnitude < np.ldexp(1.0, exponent + F32.significant_bits)
-    return _host(value, np.where(on_grid, 0.0, bound + F32.eta * rows.shape[1]))
+    bound = result.bound + F32.eta * rows.shape[1]
+    return _host(rows @ columns.T, np.where(on_grid, 0.0, bound))
+
+
+def _added_chains(rows: np.ndarray, columns: np.ndarray, chains: ScoreChains) -> Tracked:
+    held, bound = np.zeros((len(rows), len(columns))), np.zeros((len(rows), len(columns)))
+    for number, part in enumerate(chains):
+        if isinstance(part, slice):
+            taken = np.abs(rows[:, part]) @ np.abs(columns[:, part]).T
+            bound += TENSOR_CORE_STEP * (np.abs(held) + bound + taken)
+            held = held + rows[:, part] @ columns[:, part].T
+        else:
+            inner = _added_chains(rows, columns, part)
+            held, bound = held + inner.value, bound + inner.bound
+            if number:
+                bound += F32.u * (np.abs(held) + bound)
+    return Tracked(held, bound)
 
 
 def round_result(x: Tracked, dtype: str) -> Tracked:
