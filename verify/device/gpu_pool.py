@@ -50,23 +50,19 @@ class GpuPool:
         ]
 
     @contextmanager
-    def lease(self, exclusive: bool = False) -> Iterator[Gpu]:
-        """A GPU to work on: a free one if there is one, else the least used of those this process holds.
-
-        exclusive: no other thread of this process shares it (timing, or a case that needs its memory).
-        """
-        slot = self._take(exclusive)
+    def lease(self) -> Iterator[Gpu]:
+        """A GPU to work on: a free one if there is one, else the least used of those this process holds."""
+        slot = self._take()
         try:
             yield slot.gpu
         finally:
             with self._changed:
-                slot.users -= 1 << 20 if exclusive else 1
+                slot.users -= 1
                 if slot.users == 0:
                     slot.lock.release()
                 self._changed.notify_all()
 
-    def _take(self, exclusive: bool) -> _Slot:
-        share = 1 << 20 if exclusive else 1
+    def _take(self) -> _Slot:
         with self._changed:
             while True:
                 for slot in (s for s in self._slots if s.users == 0):
@@ -74,11 +70,11 @@ class GpuPool:
                         slot.lock.acquire(timeout=0)
                     except Timeout:
                         continue
-                    slot.users = share
+                    slot.users = 1
                     return slot
-                shared = [s for s in self._slots if 0 < s.users < 1 << 20]
-                if shared and not exclusive:
-                    slot = min(shared, key=lambda s: s.users)
+                held = [s for s in self._slots if s.users > 0]
+                if held:
+                    slot = min(held, key=lambda s: s.users)
                     slot.users += 1
                     return slot
                 # Another process holds the rest: its release is not announced here, so look again soon.

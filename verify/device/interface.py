@@ -98,7 +98,8 @@ class Job:
 class Execution:
     """What happened. proof: why a clean verdict may be believed (summary line seen, marker seen, exit code);
     an empty ``doubt`` means that all of it agrees, otherwise it is the reason for INCONCLUSIVE.
-    command: the command line as it was run, to print and repeat."""
+    command: the command line as it was run, to print and repeat.
+    faults: by run, what the launch-fault interposer did and met ("pass=1 call=2 ... returned=...")."""
 
     job: Job
     results: Mapping[str, RunResult]
@@ -109,6 +110,7 @@ class Execution:
     log: Path | None = None
     seconds: float = 0.0
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    faults: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 Progress = Callable[[str], None]

@@ -1,9 +1,9 @@
 """Run a harness process over a pack until every run has an end: done, fault, timeout, or not run and why.
 
 The harness prints one marker a line (``@begin RUN``, ``@launched RUN kernels=N``, ``@done RUN``,
-``@error RUN text``, ``@refused RUN name``). When a process dies or hangs, the run it had begun is charged,
-and a new process goes on with the rest; so one bad case costs that case only. This module knows nothing of
-GPUs or tools: a device says which command line starts process number ``index``.
+``@error RUN text``, ``@refused RUN name``, ``@fault RUN text``). When a process dies or hangs, the run that
+it had begun is charged, and a new process goes on with the rest; so one bad case costs that case only. This
+module knows nothing of GPUs or tools: a device says which command line starts process number ``index``.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ STARTUP_SECONDS = 120.0
 
 TAIL_LINES = 40
 
-_MARKER = re.compile(r"@(begin|launched|done|error|refused) (\S+)(?: (.*))?$")
+_MARKER = re.compile(r"@(begin|launched|done|error|refused|fault) (\S+)(?: (.*))?$")
 _KERNELS = re.compile(r"\bkernels=(\d+)")
-_NO_MEMORY = re.compile(r"cudaErrorMemoryAllocation|out of memory|no memory", re.IGNORECASE)
+_NO_MEMORY = re.compile(r"^no memory: needs (\d+) bytes of device memory, (\d+) are free")
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,13 @@ class ProcessEnd:
 
 @dataclass(frozen=True)
 class Session:
-    """The ends of all runs of a job, and of the processes that it took, in order."""
+    """The ends of all runs of a job, and of the processes that it took, in order.
+
+    faults: by run, what its ``@fault`` markers said (the launch-fault interposer's sweep).
+    """
 
     results: Mapping[str, RunResult]
+    faults: Mapping[str, tuple[str, ...]]
     processes: tuple[ProcessEnd, ...]
     seconds: float
 
@@ -89,6 +93,7 @@ class _Progress:
     begun: list[str] = field(default_factory=list)
     current: str | None = None
     kernels: dict[str, int] = field(default_factory=dict)
+    faults: dict[str, list[str]] = field(default_factory=dict)
     ends: dict[str, tuple[RunStatus, str]] = field(default_factory=dict)
     tail: deque[str] = field(default_factory=lambda: deque(maxlen=TAIL_LINES))
 
@@ -106,9 +111,15 @@ class _Progress:
         elif word == "launched":
             count = _KERNELS.search(text)
             self.kernels[run] = int(count[1]) if count else 0
+        elif word == "fault":
+            self.faults.setdefault(run, []).append(text)
         elif word == "error":
-            status = RunStatus.REFUSED_MEMORY if _NO_MEMORY.search(text) else RunStatus.FAULT
-            self.ends[run] = (status, text)
+            if found := _NO_MEMORY.match(text):
+                needed, free = (int(number) / 1e9 for number in found.groups())
+                missing = f"needs {needed:.1f} GB of device memory, {free:.1f} GB are free"
+                self.ends[run] = (RunStatus.REFUSED_MEMORY, missing)
+            else:
+                self.ends[run] = (RunStatus.FAULT, text)
             self.current = None
         elif word == "refused":
             self.ends[run] = (RunStatus.DONE, text)
@@ -133,11 +144,13 @@ def run_session(
     job.out.mkdir(parents=True, exist_ok=True)
     results: dict[str, RunResult] = {}
     processes: list[ProcessEnd] = []
+    faults: dict[str, tuple[str, ...]] = {}
     idle = 0
     while pending := [run for run in job.runs if run not in results]:
         index = len(processes)
         end, state = _one_process(job, index, pending, command_for(index, pending), progress)
         _charge(job, end, state, results)
+        faults |= {run: tuple(lines) for run, lines in state.faults.items()}
         settled = tuple(run for run in pending if run in results)
         processes.append(
             ProcessEnd(
@@ -149,7 +162,7 @@ def run_session(
             for run in job.runs:
                 results.setdefault(run, RunResult(run, RunStatus.NOT_RUN, error=f"not begun: {end.cause}"))
     ordered = {run: results[run] for run in job.runs}
-    return Session(ordered, tuple(processes), time.monotonic() - started)
+    return Session(ordered, faults, tuple(processes), time.monotonic() - started)
 
 
 def _one_process(

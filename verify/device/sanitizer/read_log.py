@@ -1,0 +1,58 @@
+"""Read what one compute-sanitizer process left: its text log and its XML log, which hold the same records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import zip_longest
+from pathlib import Path
+
+from verify.device.interface import Tool, ToolRecord
+from verify.device.sanitizer.log import SanitizerLog, collapse
+from verify.device.sanitizer.text_log import text_records, text_summary
+from verify.device.sanitizer.xml_log import xml_records
+from verify.finding import Severity
+
+
+def read_logs(tool: Tool, text: Path, xml: Path) -> SanitizerLog | None:
+    """One log from both files; None when the tool wrote no text log, which holds the summary line.
+
+    The XML gives each record's place, the text its level and remark. When the XML is broken or counts other
+    records (a process that dies leaves its XML without an end), the text alone is taken.
+    """
+    if not text.is_file():
+        return None
+    spoken = text_summary(text)
+    levels: list[Severity] = []
+    try:
+        records = collapse(_merged(tool, text, xml, levels))
+    except ValueError:
+        levels.clear()
+        records = collapse(_from_text(tool, text, levels))
+    seen = (levels.count(Severity.ERROR), levels.count(Severity.WARNING))
+    return SanitizerLog(records, spoken.summary, spoken.errors, spoken.warnings, seen, spoken.notes)
+
+
+def _from_text(tool: Tool, text: Path, levels: list[Severity]) -> Iterator[ToolRecord]:
+    for entry in text_records(tool, text):
+        levels.append(entry.level)
+        yield entry.record
+
+
+def _merged(tool: Tool, text: Path, xml: Path, levels: list[Severity]) -> Iterator[ToolRecord]:
+    """Each text record with the place that the XML gives for it. Raises ValueError when they do not pair."""
+    if not xml.is_file():
+        raise ValueError(f"{xml.name}: was not written")
+    for entry, placed in zip_longest(text_records(tool, text), xml_records(tool, xml)):
+        if entry is None or placed is None:
+            raise ValueError(f"{xml.name}: counts other records than {text.name}")
+        levels.append(entry.level)
+        yield replace(
+            entry.record,
+            function=placed.function,
+            source=placed.source,
+            thread=placed.thread,
+            block=placed.block,
+            address=placed.address,
+            accesses=placed.accesses,
+        )

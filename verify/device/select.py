@@ -1,0 +1,37 @@
+"""Which device a command runs on: ``auto`` takes the GPU where there is one, else the CPU device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from verify.device.gpu import GpuDevice
+from verify.device.interface import Device
+
+CHOICES = ("auto", "gpu", "cpu")
+
+_DEVICES: Mapping[str, Callable[[], Device]] = {"gpu": GpuDevice}
+
+
+@dataclass(frozen=True)
+class NoDevice:
+    """Nothing to run on. reason: one line that says what is missing, for each device that was asked for."""
+
+    reason: str
+
+
+def select_device(choice: str) -> Device | NoDevice:
+    """The device of that name, or the first usable one for ``auto``. Raises ValueError for another name."""
+    if choice not in CHOICES:
+        raise ValueError(f"--device {choice}: is not one of {', '.join(CHOICES)}")
+    reasons = []
+    for name in _DEVICES if choice == "auto" else (choice,):
+        if name not in _DEVICES:
+            reasons.append(f"{name}: this version has no such device")
+            continue
+        device = _DEVICES[name]()
+        answer = device.available()
+        if answer.ok:
+            return device
+        reasons.append(f"{name}: {answer.reason}")
+    return NoDevice("; ".join(reasons))
