@@ -1,0 +1,156 @@
+"""Times the FP4 and FP8 matvec kernels against a bf16 cuBLAS matvec, on one GPU, in one run.
+
+    python3 bench/matvec_bench.py [--only TEXT]
+
+Every figure is microseconds a call, the median over replays of a CUDA graph that holds many calls on
+different copies of the weights, together larger than the L2. Both kernels are first checked against FP64. Needs torch
+and nvcc.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from flash_decode_bench import ROTATED_BYTES, STREAM_RATE, attempt, microseconds
+from matvec_check import fp4_failures, fp8_failures, random_scales
+from matvec_library import Matvec, fp4_args, fp8_args, start_build
+
+Call = Callable[[int], object]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One projection. ggml: its time for NVFP4 and MXFP4, recorded on an H200, microseconds."""
+
+    n: int
+    k: int
+    b: int = 1
+    nvfp4: float | None = None
+    mxfp4: float | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.n}x{self.k} B {self.b}"
+
+
+SHAPES = (
+    Shape(3840, 3840, 1, 6.9, 8.3),
+    Shape(15360, 3840, 1, 17.4, 23.2),
+    Shape(3840, 15360, 1, 17.1, 21.8),
+    Shape(30720, 3840, 1, 31.5, 42.8),
+    Shape(262144, 3840, 1, 226.8, 334.1),
+    *(Shape(15360, 3840, b) for b in (2, 4, 8)),
+)
+
+
+def copies(bytes_each: int) -> int:
+    """How many copies of the weights a graph rotates through."""
+    return max(2, min(256, -(-ROTATED_BYTES // bytes_each)))
+
+
+def fp4_call(kernel: Matvec, shape: Shape, scale_format: str, group: int, rows: int) -> tuple[Call, int, int]:
+    """The call, the number of copies and the bytes of one."""
+    size = shape.n * shape.k // 2 + shape.n * shape.k // group
+    count = copies(size)
+    x = torch.randn(shape.b, shape.k, device="cuda").to(torch.bfloat16)
+    y = torch.empty(shape.b, shape.n, device="cuda", dtype=torch.bfloat16)
+    one = torch.ones(1, device="cuda")
+    weights = torch.randint(0, 256, (count, shape.n, shape.k // 2), device="cuda", dtype=torch.uint8)
+    scales = [random_scales((shape.n, shape.k // group), scale_format) for _ in range(count)]
+    options = {"group": group, "scale_format": scale_format, "rows_per_warp": rows}
+    launches = [fp4_args(weights[i], scales[i], one, x, y, **options) for i in range(count)]
+    keep = (x, y, one, weights, scales)
+    return lambda index, _keep=keep: kernel.launch(launches[index % count]), count, size
+
+
+def fp8_call(kernel: Matvec, shape: Shape, rows: int) -> tuple[Call, int, int]:
+    """As :func:`fp4_call`, for E4M3 weights."""
+    size = shape.n * shape.k
+    count = copies(size)
+    x = torch.randn(shape.b, shape.k, device="cuda").to(torch.bfloat16)
+    y = torch.empty(shape.b, shape.n, device="cuda", dtype=torch.float32)
+    weights = torch.randint(0, 256, (count, shape.n, shape.k), device="cuda", dtype=torch.uint8)
+    scales = torch.ones(shape.n, device="cuda")
+    launches = [fp8_args(weights[i], scales, x, y, rows_per_warp=rows) for i in range(count)]
+    keep = (x, y, weights, scales)
+    return lambda index, _keep=keep: kernel.launch(launches[index % count]), count, size
+
+
+def cublas_call(shape: Shape) -> tuple[Call, int]:
+    """A bf16 product by torch and the number of weight copies."""
+    count = copies(2 * shape.n * shape.k)
+    weights = torch.randn(count, shape.n, shape.k, device="cuda", dtype=torch.bfloat16)
+    x = torch.randn(shape.b, shape.k, device="cuda", dtype=torch.bfloat16)
+    return lambda index: torch.nn.functional.linear(x, weights[index % count]), count
+
+
+def build(folder: Path) -> tuple[Matvec, Matvec]:
+    """Builds both kernels side by side. Raises SystemExit with nvcc's output when one does not build."""
+    names = ("fp4_matvec", "fp8_matvec")
+    processes = [start_build(name, folder / f"{name}.so") for name in names]
+    for name, process in zip(names, processes, strict=True):
+        output, _ = process.communicate()
+        if process.returncode:
+            raise SystemExit(f"{name}.cu does not build:\n{output}")
+    fp4, fp8 = (Matvec(folder / f"{name}.so", name) for name in names)
+    return fp4, fp8
+
+
+def bench(shape: Shape, fp4: Matvec, fp8: Matvec) -> None:
+    """Times one shape and prints a line a contestant."""
+    print(f"\n{shape.name}")
+    call, count = cublas_call(shape)
+    cublas = attempt(call, count)
+    del call
+    torch.cuda.empty_cache()
+    rows_choices = (0, 2, 4) if shape.b == 1 else (0,)
+    kinds = [("NVFP4", "e4m3", 16), ("MXFP4", "e8m0", 32), ("FP4 bf16 scales", "bf16", 32)]
+    recorded = {"NVFP4": shape.nvfp4, "MXFP4": shape.mxfp4}
+    for name, scale_format, group in kinds:
+        for rows in rows_choices:
+            call, count, size = fp4_call(fp4, shape, scale_format, group, rows)
+            line(f"{name} rows {rows or 'auto'}", microseconds(call, count), size, cublas, recorded.get(name))
+            del call
+    for rows in rows_choices:
+        call, count, size = fp8_call(fp8, shape, rows)
+        line(f"FP8 rows {rows or 'auto'}", microseconds(call, count), size, cublas, None)
+        del call
+    print(f"  {cublas or float('nan'):9.2f} us  bf16 cuBLAS")
+    torch.cuda.empty_cache()
+
+
+def line(name: str, time: float, size: int, cublas: float | None, ggml: float | None) -> None:
+    """One result: time, share of the stream rate, and ratios to the rivals."""
+    rate = size / time * 1e6
+    against = f"{cublas / time:5.2f} x cuBLAS" if cublas else ""
+    if ggml:
+        against += f"  {ggml / time:5.2f} x ggml*"
+    print(
+        f"  {time:9.2f} us  {rate / 1e12:5.2f} TB/s {rate / STREAM_RATE:4.0%} of stream  {name:24} {against}"
+    )
+
+
+def main() -> int:
+    style = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=style)
+    parser.add_argument("--only", default="", help="only shapes whose name contains this text")
+    options = parser.parse_args()
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}; * recorded on an H200 in 2026")
+    with tempfile.TemporaryDirectory() as folder:
+        fp4, fp8 = build(Path(folder))
+        failures = fp4_failures(fp4) + fp8_failures(fp8)
+        print(f"{len(failures)} failures against FP64", *failures[:20], sep="\n  ")
+        for shape in SHAPES:
+            if options.only in shape.name:
+                bench(shape, fp4, fp8)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
