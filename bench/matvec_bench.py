@@ -3,8 +3,8 @@
     python3 bench/matvec_bench.py [--only TEXT]
 
 Every figure is microseconds a call, the median over replays of a CUDA graph that holds many calls on
-different copies of the weights, together larger than the L2. Both kernels are first checked against FP64. Needs torch
-and nvcc.
+different copies of the weights, together larger than the L2. Both kernels are first checked against FP64.
+Needs torch and nvcc.
 """
 
 from __future__ import annotations
