@@ -2,13 +2,9 @@
 #pragma once
 
 #include "verify_buffers.cuh"
+#include "verify_entry.hpp"
 #include "verify_fault_window.hpp"
 #include "verify_launch_count.cuh"
-
-// Generated from the contract (harness.cu.j2).
-cudaError_t verify_call_entry(const verify::Arguments& arguments, cudaStream_t stream);
-extern const bool verify_entry_takes_stream;
-extern const std::size_t verify_value_count;
 
 namespace verify {
 

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "verify_values.hpp"
+#include "verify_text.hpp"
 
 namespace verify {
 
@@ -97,7 +97,7 @@ inline CaseFile load_case(const std::string& path) {
         } else if (key == "sparse") {
             file.sparse = parts.at(1) == "1";
         } else if (key == "value") {
-            file.values.push_back(Value::parse(parts.at(1), path));
+            file.values.push_back(value_of(parts.at(1), path));
         } else if (key == "buffer") {
             BufferFile buffer;
             buffer.name = parts.at(1);

@@ -28,7 +28,7 @@ struct LaunchCount {
 
 inline LaunchCount launches;
 
-inline __global__ void stamp_kernel(int* where, int value) { *where = value; }
+static __global__ void stamp_kernel(int* where, int value) { *where = value; }
 
 // Returns only when everything on `stream` has run; throws otherwise.
 inline void prove_executed(cudaStream_t stream) {

@@ -6,17 +6,17 @@
 namespace verify {
 
 // Bounded by iterations, not by a clock, so that a device without one does the same work.
-inline __global__ void load_kernel(unsigned* scratch, unsigned mask, int iterations) {
+static __global__ void load_kernel(unsigned* scratch, unsigned mask, int iterations) {
     unsigned at = (blockIdx.x * blockDim.x + threadIdx.x) & mask;
     for (int i = 0; i < iterations; ++i) at = (at * 1664525u + scratch[at] + 1013904223u) & mask;
     if (at == mask + 1) scratch[0] = at;  // never: keeps the loop
 }
 
-inline __global__ void sleep_kernel(int steps) {
+static __global__ void sleep_kernel(int steps) {
     for (int i = 0; i < steps; ++i) __nanosleep(100000);
 }
 
-inline __global__ void produce_kernel(unsigned char* to, const unsigned char* from, unsigned long long bytes) {
+static __global__ void produce_kernel(unsigned char* to, const unsigned char* from, unsigned long long bytes) {
     const unsigned long long step = static_cast<unsigned long long>(gridDim.x) * blockDim.x;
     for (unsigned long long i = static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < bytes;
          i += step)

@@ -6,10 +6,6 @@
 #include "verify_info_command.cuh"
 #include "verify_run_command.cuh"
 
-// Generated from the contract: answers one plan request as the fields of a JSON object, and returns the status.
-cudaError_t verify_ask_plan(const verify::Arguments& arguments, int sm_count, std::string& fields);
-extern const std::size_t verify_buffer_count;
-
 namespace verify {
 
 // `plan`: requests on standard input, one a line (ID SM_COUNT VALUE...), answers as JSON lines. Makes no call
@@ -27,7 +23,7 @@ inline int plan_command() {
         if (parts.size() != verify_value_count + 2)
             throw BadInput(place + ": expected ID SM_COUNT and " + std::to_string(verify_value_count) + " values");
         arguments.values.clear();
-        for (std::size_t i = 2; i < parts.size(); ++i) arguments.values.push_back(Value::parse(parts[i], place));
+        for (std::size_t i = 2; i < parts.size(); ++i) arguments.values.push_back(value_of(parts[i], place));
         std::string fields, error;
         try {
             const int sm_count = static_cast<int>(signed_of(parts[1], place));
@@ -58,5 +54,3 @@ inline int main_command(int count, char** words) {
 }
 
 }  // namespace verify
-
-int main(int count, char** words) { return verify::main_command(count, words); }

@@ -8,8 +8,11 @@
 namespace verify {
 
 struct Setting {
-    cudaStream_t stream;         // the entry's stream: null when the entry takes none
-    bool regions = false;        // restrict the buffers to their live runs while the entry runs
+    cudaStream_t stream;  // the entry's stream: null when the entry takes none
+    bool regions = false;  // restrict the buffers to their live runs while the entry runs
+
+    // For modes in which the host writes to the buffers between calls.
+    Setting open() const { return {stream, false}; }
 };
 
 class Stream {
@@ -25,6 +28,9 @@ class Stream {
 };
 
 inline void dirty(Call& call, const Setting& setting, Output& output) {
+    // A device that checks shared memory byte by byte has no use for it.
+    const char* keep = std::getenv("VERIFY_KEEP_SHARED");
+    if (keep != nullptr && *keep == '1') return;
     if (call.line().shared != "-" && call.line().mode != "live-only")
         output.shared_dirty = dirty_shared(call.line().shared, setting.stream);
 }
@@ -71,7 +77,7 @@ inline void compare(const std::vector<OutputData>& first, const std::vector<Outp
 // The same inputs again and again, with a varying load beside; outputs and workspace start afresh each time.
 inline void run_repeats(Call& call, const Setting& setting, Output& output) {
     Load load;
-    prepare(call, setting, output);
+    prepare(call, setting.open(), output);
     std::vector<OutputData> first;
     for (std::uint64_t repeat = 0; repeat < call.line().repeats; ++repeat) {
         if (repeat != 0) call.upload_outputs();
@@ -186,7 +192,7 @@ inline void run_two_streams(Call& call, const CaseFile* other_file, const Settin
     const CaseFile& second_file = other_file != nullptr ? *other_file : call.file();
     Call second(second_file, call.line());
     Stream second_stream;
-    prepare(call, setting, output);
+    prepare(call, setting.open(), output);
     second.upload();
     VERIFY_CHECK(cudaDeviceSynchronize());
 

@@ -11,7 +11,7 @@ namespace verify {
 
 // One block takes all of a multiprocessor's shared memory that a block may have, so blocks that run together
 // sit on different multiprocessors; each waits a little so that none takes the place of another.
-inline __global__ void dirty_shared_kernel(const unsigned* table, unsigned patterns, unsigned words, unsigned* seen) {
+static __global__ void dirty_shared_kernel(const unsigned* table, unsigned patterns, unsigned words, unsigned* seen) {
     extern __shared__ unsigned verify_shared_words[];
     for (unsigned i = threadIdx.x; i < words; i += blockDim.x)
         reinterpret_cast<volatile unsigned*>(verify_shared_words)[i] = table[(i * 2654435761u >> 16) % patterns];

@@ -2,20 +2,18 @@
 // Everything that does not parse throws BadInput with one line that names the place.
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <map>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-namespace verify {
+#include "verify_values.hpp"
 
-struct BadInput : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
+namespace verify {
 
 inline std::vector<std::string> words(const std::string& line) {
     std::istringstream stream(line);
@@ -47,6 +45,19 @@ inline std::int64_t signed_of(const std::string& text, const std::string& place)
     if (text.empty() || *end != '\0' || errno != 0)
         throw BadInput(place + ": expected an integer, not '" + text + "'");
     return value;
+}
+
+// "i:42", "f:0x1.8p+1": how case files and plan requests spell a scalar.
+inline Value value_of(const std::string& text, const std::string& place) {
+    if (text.rfind("f:", 0) == 0) {
+        char* end = nullptr;
+        const double real = std::strtod(text.c_str() + 2, &end);
+        if (*end != '\0' || text.size() == 2) throw BadInput(place + ": '" + text + "' is not a number");
+        return Value::of_real(real);
+    }
+    if (text.rfind("i:-", 0) == 0) return Value::of_integer(signed_of(text.substr(2), place));
+    if (text.rfind("i:", 0) == 0) return Value::of_integer(unsigned_of(text.substr(2), place));
+    throw BadInput(place + ": '" + text + "' is no value: i:INTEGER or f:REAL");
 }
 
 inline std::vector<std::uint8_t> bytes_of_hex(const std::string& text, const std::string& place) {

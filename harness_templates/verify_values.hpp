@@ -4,13 +4,17 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <vector>
 
-#include "verify_text.hpp"
-
 namespace verify {
+
+// Input that cannot be used: one line that says where and why.
+struct BadInput : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
 
 // A device address that converts to any object pointer type.
 class Pointer {
@@ -31,19 +35,6 @@ class Value {
   public:
     static Value of_integer(__int128 integer) { return Value(false, integer, 0.0); }
     static Value of_real(double real) { return Value(true, 0, real); }
-
-    // "i:42", "f:0x1.8p+1" (the text form of case files and plan requests).
-    static Value parse(const std::string& text, const std::string& place) {
-        if (text.rfind("f:", 0) == 0) {
-            char* end = nullptr;
-            const double real = std::strtod(text.c_str() + 2, &end);
-            if (*end != '\0' || text.size() == 2) throw BadInput(place + ": '" + text + "' is not a number");
-            return of_real(real);
-        }
-        if (text.rfind("i:-", 0) == 0) return of_integer(signed_of(text.substr(2), place));
-        if (text.rfind("i:", 0) == 0) return of_integer(unsigned_of(text.substr(2), place));
-        throw BadInput(place + ": '" + text + "' is no value: i:INTEGER or f:REAL");
-    }
 
     template <class T, std::enable_if_t<std::is_arithmetic_v<T> || std::is_enum_v<T>, int> = 0>
     operator T() const {

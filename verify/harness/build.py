@@ -49,7 +49,7 @@ class BuildError(RuntimeError):
 class Build:
     """A finished harness.
 
-    source: the rendered ``.cu``. command: the compiler's command line. cached: it was there already.
+    source: the rendered ``.cu``. command: its compile. cached: it was there already.
     seconds: what the compile took, 0 when cached.
     """
 
@@ -85,13 +85,23 @@ def build_harness(
     production = source_file(contract).resolve()
     source = render(contract, production.name)
     command = compile_command(contract, production, wanted, tools)
-    key = digest([source, *_inputs(production), *_template_texts(), *command, tools.identity])
+    core_command = core_compile_command(wanted, tools)
+    core_key = digest([*_template_texts(), *core_command, tools.identity])
+    key = digest([source, core_key, *_inputs(production), *command])
     started = time.monotonic()
+    what = f"{contract.name}: compiling for {', '.join(wanted)}"
+
+    def build_core(folder: Path) -> None:
+        run_compiler(core_command, folder, tools, "the harness")
 
     def build(folder: Path) -> None:
         (folder / "harness.cu").write_text(source)
-        with _Ticker(f"{contract.name}: compiling for {', '.join(wanted)}", progress):
-            compile_in(folder, command, tools, production)
+        with _Ticker(what, progress), ThreadPoolExecutor(1) as pool:
+            core = pool.submit(cached, "core", core_key, build_core)
+            run_compiler(command, folder, tools, production.name)
+            objects = [folder / "harness.o", core.result()[0] / "core.o"]
+            run_compiler(link_command(objects, tools), folder, tools, production.name)
+            (folder / "harness.o").unlink()
 
     entry, hit = cached("harness", key, build)
     seconds = 0.0 if hit else time.monotonic() - started
@@ -113,27 +123,41 @@ def build_all(
 def compile_command(
     contract: Contract, production: Path, architectures: Sequence[str], tools: Toolchain
 ) -> tuple[str, ...]:
-    """nvcc's command line, run in the folder that holds ``harness.cu``. Raises BuildError for a bad flag."""
+    """nvcc's command line from ``harness.cu`` to ``harness.o``, both in the folder that it runs in.
+
+    Raises BuildError for a contract's flag that is not a plain option.
+    """
     for flag in contract.nvcc_flags:
         if not _SAFE_FLAG.match(flag):
             raise BuildError(f"{contract.name}: nvcc_flags: {flag!r} is not a plain option")
     return (
-        str(tools.nvcc),
-        *FIXED_FLAGS,
-        *architecture_flags(architectures),
+        *_compiler(architectures, tools),
         *contract.nvcc_flags,
-        "-ccbin",
-        str(tools.gxx),
         f"-I{resource_folder('harness_templates')}",
         f"-I{production.parent}",
-        *tools.include_flags(),
+        *("-c", "harness.cu", "-o", "harness.o"),
+    )
+
+
+def core_compile_command(architectures: Sequence[str], tools: Toolchain) -> tuple[str, ...]:
+    """nvcc's command line for the part of a harness that is the same for every kernel, to ``core.o``."""
+    core = resource_folder("harness_templates") / "verify_core.cu"
+    return (*_compiler(architectures, tools), *tools.include_flags(), "-c", str(core), "-o", "core.o")
+
+
+def link_command(objects: Sequence[Path], tools: Toolchain) -> tuple[str, ...]:
+    """The command line that links a harness to the shared runtime, its launches counted."""
+    return (
+        *(str(tools.nvcc), "-ccbin", str(tools.gxx), "-o", "harness"),
         *(f"-Xlinker=--wrap={name}" for name in WRAPPED),
-        "-o",
-        "harness",
-        "harness.cu",
+        *map(str, objects),
         *tools.link_flags(),
         "-ldl",
     )
+
+
+def _compiler(architectures: Sequence[str], tools: Toolchain) -> tuple[str, ...]:
+    return (str(tools.nvcc), *FIXED_FLAGS, *architecture_flags(architectures), "-ccbin", str(tools.gxx))
 
 
 def architecture_flags(architectures: Sequence[str]) -> tuple[str, ...]:
@@ -148,14 +172,14 @@ def architecture_flags(architectures: Sequence[str]) -> tuple[str, ...]:
     return tuple(flags)
 
 
-def compile_in(folder: Path, command: Sequence[str], tools: Toolchain, production: Path) -> None:
-    """Run the compiler in ``folder``. Raises BuildError with its output when it fails."""
+def run_compiler(command: Sequence[str], folder: Path, tools: Toolchain, what: str) -> None:
+    """Run a compiler in ``folder``. Raises BuildError with its output when it fails."""
     done = subprocess.run(
         command, cwd=folder, env=tools.environment(), capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
         words = (done.stderr + done.stdout).strip()
-        raise BuildError(f"{production.name} does not build (exit {done.returncode}):\n{words}")
+        raise BuildError(f"{what} does not build (exit {done.returncode}):\n{words}")
 
 
 def _inputs(production: Path) -> list[bytes]:
@@ -175,7 +199,7 @@ def _inputs(production: Path) -> list[bytes]:
 
 def _template_texts() -> list[bytes]:
     folder = resource_folder("harness_templates")
-    files = sorted(p for p in folder.iterdir() if p.suffix in (".hpp", ".cuh", ".j2"))
+    files = sorted(p for p in folder.iterdir() if p.suffix in (".hpp", ".cuh", ".cu"))
     return [part for file in files for part in (file.name.encode(), file.read_bytes())]
 
 
@@ -206,5 +230,5 @@ class _Ticker:
 def copy_headers(folder: Path) -> None:
     """Copy the fixed headers that a rendered harness includes, for a folder that builds on its own."""
     for file in resource_folder("harness_templates").iterdir():
-        if file.suffix in (".hpp", ".cuh"):
+        if file.suffix in (".hpp", ".cuh", ".cu"):
             shutil.copy(file, folder / file.name)
