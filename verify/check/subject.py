@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from verify.case.case import Case
 from verify.case.pack import RunOutput, read_output, write_pack
@@ -14,6 +15,8 @@ from verify.contract import Contract
 from verify.device.interface import Device, Execution, Job, RunResult, RunStatus, Tool
 from verify.fixture.resolve import ResolvedFixture
 from verify.oracle.expectation import Quantity, expect
+
+PlanQuestion = Callable[[Sequence[Mapping[str, Any]]], Sequence[Mapping[str, int]]]
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,8 @@ class Subject:
 
     cases: fixture -> profile -> case, in file order. folder: scratch for packs and outputs, emptied by the
     caller. argument: how the kernel is named on a command line (its name, or the path of a user's contract).
-    progress: told one line at a time what is going on. strict: warnings count as findings.
+    progress: told one line at a time what is going on. strict: warnings count as findings. plans: asks the
+    launcher's plan for symbol values that no fixture has; raises PlanError.
     """
 
     contract: Contract
@@ -49,6 +53,7 @@ class Subject:
     strict: bool = False
     progress: Callable[[str], None] = lambda _: None
     environment: Mapping[str, str] = field(default_factory=dict)
+    plans: PlanQuestion = lambda asked: [{} for _ in asked]
     _expected: dict[str, Mapping[str, Quantity]] = field(default_factory=dict)
     _ran: dict[str, Ran] = field(default_factory=dict)
 

@@ -1,0 +1,177 @@
+"""determinism: repeats under load give the same bits; a row alone gives what it gives in a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from verify.case.case import Case
+from verify.case.run import Fills, Run
+from verify.check.judge import coordinates, judge_output
+from verify.check.matrix import cases_for, matrix
+from verify.check.native import not_done
+from verify.check.subject import Ran, Subject
+from verify.finding import Finding, Outcome
+from verify.harness.plan import PlanError
+from verify.oracle.expectation import OracleError, expect
+
+REPEATS = 20
+"""Launches of one case; with a load of another size beside each."""
+
+_PROMISE = "the same inputs give the same bits, whatever runs beside them and in whatever order threads run"
+_ROW_PROMISE = "a row gives the same bits alone and in a batch, with the batch's own choices pinned"
+
+
+@dataclass(frozen=True)
+class RowPair:
+    """One row of a batch, and the run of that row alone. pinned: with the batch's own choices."""
+
+    batch: Run
+    row: int
+    alone: Run
+    pinned: bool
+
+
+def check_determinism(subject: Subject) -> list[Outcome]:
+    """One outcome a fixture."""
+    fill = matrix()["determinism"].fills[0]
+    repeats: dict[str, list[Run]] = {}
+    pairs: dict[str, list[RowPair]] = {}
+    refused: dict[str, str] = {}
+    for fixture, cases in subject.cases.items():
+        chosen = cases_for("determinism", cases)
+        repeats[fixture] = [
+            Run(f"{fixture}.{c.profile}.repeat", c, "repeat", Fills(fill, fill, fill, fill), REPEATS)
+            for c in chosen
+        ]
+        try:
+            pairs[fixture] = [p for run in repeats[fixture] for p in row_pairs(subject, run)]
+        except PlanError as error:
+            pairs[fixture], refused[fixture] = [], str(error)
+    alone = [pair.alone for listed in pairs.values() for pair in listed]
+    ran = subject.execute([*(run for listed in repeats.values() for run in listed), *alone])
+    return [_judge(subject, f, repeats[f], pairs[f], ran, refused.get(f, "")) for f in subject.cases]
+
+
+def row_pairs(subject: Subject, run: Run) -> list[RowPair]:
+    """For each row of a batch: the row alone with the batch's choices, and left to the launcher's own.
+
+    Empty for a contract that names no batch symbol, and for a batch of one. Raises PlanError.
+    """
+    case, contract = run.case, subject.contract
+    if contract.batch is None or case[contract.batch] < 2:
+        return []
+    rows = range(case[contract.batch])
+    pinned = {name: case.evaluate(expression) for name, expression in contract.pinned.items()}
+    variants = [True, False] if pinned else [True]
+    wanted = [(row, pin, row_symbols(case, row, pinned if pin else {})) for row in rows for pin in variants]
+    plans = subject.plans([symbols for _, _, symbols in wanted])
+    pairs = []
+    for (row, pin, symbols), plan in zip(wanted, plans, strict=True):
+        name = f"{case.fixture}.{case.profile}.row{row}{'' if pin else '-free'}"
+        alone = Run(name, alone_case(case, row, symbols, plan), fills=run.fills)
+        pairs.append(RowPair(run, row, alone, pin))
+    return pairs
+
+
+def row_symbols(case: Case, row: int, pinned: Mapping[str, Any]) -> dict[str, Any]:
+    """The case's symbols for one row: a batch of one, lists with one entry a row cut to that entry."""
+    contract = case.contract
+    assert contract.batch is not None
+    rows = case[contract.batch]
+    kinds = {symbol.name: symbol.kind for symbol in contract.declared_symbols}
+    symbols = dict(case.symbols)
+    for name, value in case.symbols.items():
+        if kinds[name] == "ints" and len(value) == rows:
+            symbols[name] = (value[row],)
+    return {**symbols, contract.batch: 1, **pinned}
+
+
+def alone_case(case: Case, row: int, symbols: Mapping[str, Any], plan: Mapping[str, int]) -> Case:
+    """The case of one row: buffers whose first extent is the batch symbol are cut to that row."""
+    cut = {b.name for b in case.contract.buffers if b.shape[0] == case.contract.batch}
+    arrays = {n: array[row : row + 1] if n in cut else array for n, array in case.arrays.items()}
+    return replace(case, symbols=symbols, plan=plan, arrays=arrays)
+
+
+def _judge(
+    subject: Subject,
+    fixture: str,
+    repeats: Sequence[Run],
+    pairs: Sequence[RowPair],
+    ran: Mapping[str, Ran],
+    refused: str,
+) -> Outcome:
+    name = subject.contract.name
+    involved = [ran[run.id] for run in repeats] + [ran[pair.alone.id] for pair in pairs]
+    if (unfinished := not_done("determinism", subject, fixture, involved)) is not None:
+        return unfinished
+    repeat = subject.repeat_command("determinism", fixture)
+    findings = [f for run in repeats for f in _changes(subject, ran[run.id], repeat)]
+    try:
+        for pair in pairs:
+            findings += _row_findings(subject, pair, ran, repeat)
+    except OracleError as error:
+        return Outcome.inconclusive("determinism", name, fixture, str(error))
+    if refused and not findings:
+        return Outcome.inconclusive("determinism", name, fixture, f"a row alone has no plan: {refused}")
+    measures = {"repeats": REPEATS * len(repeats), "rows alone": len(pairs)}
+    return Outcome.judge(
+        "determinism", name, fixture, findings, strict=subject.strict, measures=measures
+    )
+
+
+def _changes(subject: Subject, ran: Ran, repeat: str) -> list[Finding]:
+    """A finding when a repeat differed from the first launch."""
+    output = ran.output
+    assert output is not None
+    if not output.difference_count:
+        return []
+    first = output.differences[0]
+    return [
+        Finding(
+            "determinism",
+            subject.contract.name,
+            ran.run.case.id,
+            "not repeatable",
+            f"{output.difference_count} places differ over {ran.run.repeats} repeats; first repeat "
+            f"{first.repeat}: {first.count} bytes of {first.buffer} at byte {first.offset}",
+            _PROMISE,
+            where=f"{first.buffer} + {first.offset}",
+            repeat=repeat,
+        )
+    ]
+
+
+def _row_findings(subject: Subject, pair: RowPair, ran: Mapping[str, Ran], repeat: str) -> list[Finding]:
+    """Pinned: bit for bit what the row is in its batch. Not pinned: within the row's own bound."""
+    alone, batch = ran[pair.alone.id].output, ran[pair.batch.id].output
+    assert alone is not None and batch is not None
+    case = pair.alone.case
+    if not pair.pinned:
+        return judge_output("determinism", pair.alone, alone, expect(case), repeat)
+    findings = []
+    for buffer in case.contract.buffers:
+        if buffer.role not in ("out", "inout") or buffer.shape[0] != case.contract.batch:
+            continue
+        together, single = batch.outputs[buffer.name][pair.row], alone.outputs[buffer.name][0]
+        differs = (together != single) & case.live(buffer.name)[0]
+        if differs.any():
+            at = tuple(int(i) for i in np.argwhere(differs)[0])
+            findings.append(
+                Finding(
+                    "determinism",
+                    subject.contract.name,
+                    pair.batch.case.id,
+                    "row depends on its batch",
+                    f"row {pair.row} of {buffer.name}: {int(differs.sum())} of {differs.size} elements have "
+                    f"other bits alone; first at {list(at)}",
+                    _ROW_PROMISE,
+                    where=coordinates(pair.batch.case, buffer.name, (pair.row, *at)),
+                    repeat=repeat,
+                )
+            )
+    return findings

@@ -1,0 +1,217 @@
+"""launch: what the host side promises: errors returned, bad input refused, streams and graphs respected.
+
+For every runtime call of the launcher, in turn, an interposer makes it fail and the launcher must report it.
+The call is captured in a CUDA graph at one length and replayed at another, waits for a late producer on its
+stream, is run a second time on a used workspace, and runs on two streams at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from verify.case.build import ProfileError, build_case, profiles_of
+from verify.case.case import Case
+from verify.case.run import Fill, Fills, Run
+from verify.check.judge import judge_output
+from verify.check.matrix import cases_for, matrix
+from verify.check.native import not_done
+from verify.check.refusals import refusal_findings, refusal_runs
+from verify.check.subject import Ran, Subject
+from verify.device.interface import Execution, RunStatus
+from verify.finding import Finding, Outcome
+from verify.fixture.resolve import ResolvedFixture
+from verify.harness.build import BuildError
+from verify.harness.interposer import build_interposer
+from verify.harness.render import takes_stream
+from verify.oracle.expectation import OracleError, expect
+
+STREAM_ROUNDS = 4
+"""How often the two streams run the call, in turn first and second."""
+
+_FAULT = re.compile(r"pass=(\d+) call=(\d+) calls=(\d+) failed=(\S+) returned=(\S+)")
+_REPORTED = "a runtime call that fails inside the launcher makes it return an error"
+_RECOVERED = "after a failed call, the next call on good input succeeds"
+_STREAMS = "calls on two streams at once share no workspace and no other state"
+
+
+@dataclass(frozen=True)
+class LaunchRuns:
+    """The runs of one fixture. swept: the run over whose runtime calls the interposer goes."""
+
+    ordinary: tuple[Run, ...]
+    refused: tuple[Run, ...]
+    swept: Run
+
+
+def check_launch(subject: Subject) -> list[Outcome]:
+    """One outcome a fixture; the contract's refusals belong to the fixture that they start from."""
+    fill = matrix()["launch"].fills[0]
+    refused = refusal_runs(subject, fill)
+    runs = {
+        resolved.fixture.name: LaunchRuns(
+            tuple(_ordinary_runs(subject, resolved, fill)),
+            tuple(refused[resolved.fixture.name]),
+            _swept_run(subject, resolved.fixture.name, fill),
+        )
+        for resolved in subject.fixtures
+    }
+    ran = subject.execute(run for one in runs.values() for run in (*one.ordinary, *one.refused))
+    try:
+        sweep = _sweep(subject, [one.swept for one in runs.values()])
+    except BuildError as error:
+        return [
+            Outcome.inconclusive("launch", subject.contract.name, f, f"no interposer: {error}") for f in runs
+        ]
+    return [_judge(subject, f, one, ran, sweep) for f, one in runs.items()]
+
+
+def _ordinary_runs(subject: Subject, resolved: ResolvedFixture, fill: Fill) -> list[Run]:
+    """Second call, graph, late producer and two streams; the last three only where there is a stream."""
+    fixture = resolved.fixture.name
+    case, *others = cases_for("launch", subject.cases[fixture])
+    fills = Fills(fill, fill, fill, fill)
+    runs = [Run(f"{fixture}.{case.profile}.second-call", case, "second-call", fills)]
+    if takes_stream(subject.contract):
+        captured = captured_case(subject, resolved, case)
+        other = others[0] if others else None
+        runs += [
+            Run(f"{fixture}.{case.profile}.graph", case, "graph", fills, captured=captured),
+            Run(f"{fixture}.{case.profile}.late-producer", case, "late-producer", fills),
+            Run(f"{fixture}.{case.profile}.two-streams", case, "two-streams", fills, STREAM_ROUNDS, other),
+        ]
+    return runs
+
+
+def captured_case(subject: Subject, resolved: ResolvedFixture, case: Case) -> Case | None:
+    """The case that a graph is captured at: symbols that live in device memory only have other values.
+
+    None when the contract names none. Raises ProfileError when the profile cannot fill it.
+    """
+    contract = subject.contract
+    if not contract.captured_at:
+        return None
+    kinds = {symbol.name: symbol.kind for symbol in contract.declared_symbols}
+    symbols = dict(case.symbols)
+    for name, expression in contract.captured_at.items():
+        value = case.evaluate(expression)
+        symbols[name] = (value,) * len(case.symbols[name]) if kinds[name] == "ints" else value
+    profile = next(p for p in profiles_of(contract) if p.name == case.profile)
+    try:
+        return build_case(contract, replace(resolved, symbols=symbols), profile)
+    except (ProfileError, IndexError, ValueError) as error:
+        raise ProfileError(f"{contract.name}: captured_at: profile {profile.name}: {error}") from error
+
+
+def _swept_run(subject: Subject, fixture: str, fill: Fill) -> Run:
+    case = cases_for("launch", subject.cases[fixture])[0]
+    return Run(f"{fixture}.{case.profile}.faults", case, fills=Fills(fill, fill, fill, None))
+
+
+def _sweep(subject: Subject, runs: Sequence[Run]) -> Execution:
+    """The runs with the interposer preloaded. Raises BuildError when it cannot be built."""
+    preload = {**subject.environment, "LD_PRELOAD": str(build_interposer())}
+    return replace(subject, environment=preload).start(runs, "launch-faults")
+
+
+def _judge(
+    subject: Subject, fixture: str, runs: LaunchRuns, ran: Mapping[str, Ran], sweep: Execution
+) -> Outcome:
+    name = subject.contract.name
+    swept = Ran(runs.swept, sweep.results[runs.swept.id], None)
+    plain = [ran[run.id] for run in (*runs.ordinary, *runs.refused)]
+    if (unfinished := not_done("launch", subject, fixture, plain)) is not None:
+        return unfinished
+    repeat = subject.repeat_command("launch", fixture)
+    findings: list[Finding] = []
+    try:
+        for run in runs.ordinary:
+            findings += _ordinary_findings(subject, ran[run.id], repeat)
+    except OracleError as error:
+        return Outcome.inconclusive("launch", name, fixture, str(error))
+    for run in runs.refused:
+        findings += refusal_findings(subject, ran[run.id], repeat)
+    faults = [m for line in sweep.faults.get(runs.swept.id, ()) if (m := _FAULT.fullmatch(line.strip()))]
+    findings += fault_findings(subject, runs.swept, faults, repeat)
+    if swept.result.status in (RunStatus.FAULT, RunStatus.TIMEOUT):
+        findings.append(_broken_sweep(subject, swept, faults, repeat))
+    calls = max((int(m[3]) for m in faults), default=0)
+    if not findings and not calls:
+        why = swept.result.error or "the interposer saw none of the launcher's"
+        return Outcome.inconclusive("launch", name, fixture, f"no runtime call was made to fail: {why}")
+    measures = {"failed calls": calls, "refusals": len(runs.refused), "modes": len(runs.ordinary)}
+    return Outcome.judge("launch", name, fixture, findings, strict=subject.strict, measures=measures)
+
+
+def _ordinary_findings(subject: Subject, ran: Ran, repeat: str) -> list[Finding]:
+    """The outputs of a mode against their bounds, and what two streams did to each other."""
+    output, run = ran.output, ran.run
+    assert output is not None
+    findings = judge_output("launch", run, output, subject.expectation(run.case), repeat)
+    if run.mode == "two-streams":
+        other = run.captured or run.case
+        second = replace(output, outputs=output.second, prior=None, intrusions=(), intrusion_count=0)
+        names = frozenset(second.outputs)
+        findings += judge_output("launch", replace(run, case=other), second, expect(other), repeat, names)
+    if output.difference_count:
+        first = output.differences[0]
+        findings.append(
+            Finding(
+                "launch",
+                subject.contract.name,
+                run.case.id,
+                "streams disturb each other",
+                f"round {first.repeat}: {first.count} bytes of {first.buffer} at byte {first.offset} differ",
+                _STREAMS,
+                where=f"{first.buffer} + {first.offset}",
+                repeat=repeat,
+            )
+        )
+    return [replace(f, details=(*f.details, ("mode", run.mode))) for f in findings]
+
+
+def _broken_sweep(subject: Subject, swept: Ran, faults: Sequence[re.Match[str]], repeat: str) -> Finding:
+    """The process died or hung between two failed calls, or could not go on."""
+    last = f"after {faults[-1][4]} was made to fail (call {faults[-1][2]})" if faults else "at the first call"
+    return Finding(
+        "launch",
+        subject.contract.name,
+        swept.run.case.id,
+        "fault after a failed call",
+        f"{last}: {swept.result.error}",
+        _RECOVERED,
+        where=f"run {swept.run.id}",
+        repeat=repeat,
+    )
+
+
+def fault_findings(
+    subject: Subject, run: Run, faults: Sequence[re.Match[str]], repeat: str
+) -> list[Finding]:
+    """A finding for each failed call that the launcher swallowed, and for a launcher that stays broken."""
+    findings: list[Finding] = []
+    for fault in faults:
+        turn, call, calls, failed, returned = fault.groups()
+        clean = failed == "-"
+        if clean == (returned == "cudaSuccess"):
+            continue
+        kind = "no recovery after an error" if clean else "launch error swallowed"
+        seen = (
+            f"with no call failing, the launcher returned {returned} after the sweep"
+            if clean
+            else f"{failed}, call {call} of {calls}, failed and the launcher returned cudaSuccess"
+        )
+        findings.append(
+            Finding(
+                "launch",
+                subject.contract.name,
+                run.case.id,
+                kind,
+                seen,
+                _RECOVERED if clean else _REPORTED,
+                where=f"pass {turn}, runtime call {call}",
+                repeat=repeat,
+            )
+        )
+    return findings

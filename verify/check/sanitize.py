@@ -1,0 +1,182 @@
+"""memcheck, initcheck, racecheck, synccheck: a tool over all cases in one process, then each suspect alone.
+
+A tool's record does not name the run it belongs to, so the process over all cases is the fast path: when it
+reports nothing and proves that it looked, every fixture is clean. Otherwise each suspect run is repeated in a
+process of its own, and its findings come from there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import replace
+
+from verify.case.run import Run
+from verify.check.matrix import runs_for
+from verify.check.subject import Subject
+from verify.device.interface import Execution, RunStatus, Tool, ToolRecord
+from verify.finding import Finding, Outcome, Severity, Verdict
+
+PROCESSES = max(2, min(8, os.cpu_count() or 2))
+"""Suspects repeated at once, all tools together: most of a tool's time is its start."""
+
+RUN_SECONDS = 300.0
+"""Limit of one run under a tool, which slows a kernel down by one to two orders of magnitude."""
+
+PROMISED: Mapping[Tool, str] = {
+    "memcheck": "no byte outside its own buffer is touched; under the strict rule no dead byte either",
+    "initcheck": "nothing is read that was not written",
+    "racecheck": "two threads touch one byte, one of them writing, only with a barrier between them",
+    "synccheck": "every thread that a barrier or mask names reaches it",
+}
+
+
+def check_tools(subject: Subject, tools: Sequence[Tool]) -> list[Outcome]:
+    """One outcome for each tool and fixture, the tools side by side."""
+    with ThreadPoolExecutor(len(tools)) as side_by_side, ThreadPoolExecutor(PROCESSES) as alone:
+        outcomes = side_by_side.map(lambda tool: check_tool(subject, tool, alone), tools)
+        return [outcome for listed in outcomes for outcome in listed]
+
+
+def check_tool(subject: Subject, tool: Tool, alone: Executor) -> list[Outcome]:
+    """One outcome a fixture. alone: runs the suspects."""
+    tripwire = subject.device.tripwire(tool)
+    runs = {f: tuple(map(_undirtied, runs_for(tool, cases))) for f, cases in subject.cases.items()}
+    every = [run for fixture_runs in runs.values() for run in fixture_runs]
+    batch = subject.start(every, f"{tool}-batch", tool, timeout=RUN_SECONDS)
+    suspects = _suspects(every, batch)
+    if suspects:
+        subject.progress(f"{subject.contract.name}: {tool} repeats {len(suspects)} runs alone")
+    executions: dict[str, Execution] = dict.fromkeys((run.id for run in every), batch)
+    executions |= zip(
+        (run.id for run in suspects), alone.map(lambda run: _alone(subject, tool, run), suspects), strict=True
+    )
+    for run in suspects:
+        # Tools side by side share the memory: what did not fit beside others may fit alone.
+        if executions[run.id].results[run.id].status is RunStatus.REFUSED_MEMORY:
+            executions[run.id] = _alone(subject, tool, run)
+    general = [] if tripwire.ok else [tripwire.reason]
+    if lost := _unrepeated(batch, [executions[run.id] for run in suspects]):
+        general.append(f"{tool} over all cases together reported what no case alone repeats: {lost.message}")
+    return [
+        _judge(subject, tool, fixture, fixture_runs, executions, batch, general)
+        for fixture, fixture_runs in runs.items()
+    ]
+
+
+def _undirtied(run: Run) -> Run:
+    """Without the pre-kernel that dirties shared memory: a tool sees the read itself."""
+    return replace(run, fills=replace(run.fills, shared=None))
+
+
+def _suspects(runs: Sequence[Run], batch: Execution) -> list[Run]:
+    """Runs whose verdict the batch does not give.
+
+    A record may be any run's. Without one, only what did not end well is suspect, unless the process that
+    died leaves the others in doubt; a doubt although every run ended well is the tool's own, and repeats
+    would only repeat it.
+    """
+    unfinished = [run for run in runs if batch.results[run.id].status is not RunStatus.DONE]
+    if all(batch.results[run.id].status is RunStatus.NOT_RUN for run in runs):
+        return []
+    if batch.records or (batch.doubt and unfinished):
+        return list(runs)
+    return unfinished
+
+
+def _unrepeated(batch: Execution, alone: Sequence[Execution]) -> ToolRecord | None:
+    """A record of the batch in a function (or of a kind) that no run alone reports: it must not get lost."""
+    seen = {record.function or record.kind for execution in alone for record in execution.records}
+    return next((r for r in batch.records if (r.function or r.kind) not in seen), None)
+
+
+def _alone(subject: Subject, tool: Tool, run: Run) -> Execution:
+    return subject.start([run], f"{tool}-{run.id}", tool, timeout=RUN_SECONDS)
+
+
+def _judge(
+    subject: Subject,
+    tool: Tool,
+    fixture: str,
+    runs: Sequence[Run],
+    executions: Mapping[str, Execution],
+    batch: Execution,
+    general: Sequence[str],
+) -> Outcome:
+    """Findings first; without an error among them, every reason why silence proves nothing.
+
+    general: doubts that hold for every fixture.
+    """
+    findings: list[Finding] = []
+    doubts: list[str] = []
+    short: list[str] = []
+    for run in runs:
+        execution = executions[run.id]
+        result = execution.results[run.id]
+        if execution is not batch:
+            findings += [_finding(subject, tool, fixture, run, r) for r in distinct_faults(execution.records)]
+        errors = execution is not batch and bool(execution.records)
+        if result.status is RunStatus.REFUSED_MEMORY:
+            short.append(f"{run.case.id} {result.error}")
+        elif result.status is RunStatus.NOT_RUN:
+            short.append(result.error or execution.doubt)
+        elif result.status is not RunStatus.DONE and not errors:
+            doubts.append(f"{run.case.id} under {tool}: {result.error}, and {tool} reports nothing")
+        elif execution.doubt and not errors:
+            doubts.append(f"{run.case.id}: {execution.doubt}")
+    doubts += general
+    measures = {"runs": len(runs), "seconds": sum({id(e): e.seconds for e in _of(runs, executions)}.values())}
+    judged = Outcome.judge(
+        tool, subject.contract.name, fixture, findings, strict=subject.strict, measures=measures
+    )
+    if judged.verdict is Verdict.FINDINGS or not (doubts or short):
+        return judged
+    verdict = Verdict.INCONCLUSIVE if doubts else Verdict.NOT_RUN
+    return replace(judged, verdict=verdict, reason=(doubts or short)[0])
+
+
+def _of(runs: Sequence[Run], executions: Mapping[str, Execution]) -> list[Execution]:
+    return [executions[run.id] for run in runs]
+
+
+def distinct_faults(records: Iterable[ToolRecord]) -> list[ToolRecord]:
+    """The records that say something of their own.
+
+    A racecheck analysis record sums up hazard records: it is left out when one at its line is there. A failed
+    CUDA call after an invalid access is that access's consequence.
+    """
+    listed = list(records)
+    hazards = {r.source for r in listed if "hazard" in r.kind}
+    located = any(r.source is not None for r in listed)
+    return [
+        r
+        for r in listed
+        if not (r.kind == "race" and r.source in hazards)
+        and not (located and r.source is None and "CUDA API call" in r.kind)
+    ]
+
+
+def _finding(subject: Subject, tool: Tool, fixture: str, run: Run, record: ToolRecord) -> Finding:
+    where = f"thread {record.thread} of block {record.block}" if record.block and record.thread else ""
+    details = [(f"access {number}", text) for number, text in enumerate(record.accesses, 1)]
+    version = subject.device.info().versions.get("compute-sanitizer")
+    if version:
+        details.append(("tool", f"compute-sanitizer {version}"))
+    return Finding(
+        tool,
+        subject.contract.name,
+        run.case.id,
+        record.kind,
+        record.message,
+        PROMISED[tool],
+        severity=Severity(record.severity),
+        source=record.source,
+        function=record.function,
+        where=where,
+        repeat=(
+            f"python -m verify sanitize --tool {tool} {subject.argument} -k {fixture} "
+            f"--device {subject.device.name}"
+        ),
+        details=tuple(details),
+    )
