@@ -171,6 +171,7 @@ def _on_device(
         argument=argument_of(ready.contract),
         strict=strict,
         progress=progress,
+        plans=lambda asked: query_plans(ready.build, ready.contract, asked, device.info().sm_count),
     )
     outcomes: list[Outcome] = []
     tools: list[Tool] = [t for t in TOOLS if t in checks]

@@ -175,7 +175,12 @@ def case_bytes(case: Case, *, refused: bool = False) -> bytes:
         live = promised = _NOTHING
         data = b""
         if not bare:
-            live, promised = _runs(case, buffer, strides, fmt.itemsize)
+            try:
+                live, promised = _runs(case, buffer, strides, fmt.itemsize)
+            except PackError:
+                # A layout that no buffer can have may be the very thing that must be refused.
+                if not refused:
+                    raise
             if live.blocks.size and buffer.name in case.arrays:
                 data = live.gather(case.arrays[buffer.name])
             elif live.blocks.size and refused:
