@@ -29,7 +29,7 @@ from verify.finding import Outcome
 from verify.fixture.resolve import ResolvedFixture, resolve_fixtures
 from verify.fixture.schema import load_fixtures
 from verify.harness.build import Build, build_harness
-from verify.harness.plan import query_plans
+from verify.harness.plan import query_plans, require_plans
 from verify.oracle.expectation import OracleError, expect
 from verify.report.ladder import rungs
 from verify.report.report import KernelReport, Report
@@ -171,7 +171,7 @@ def _on_device(
         argument=argument_of(ready.contract),
         strict=strict,
         progress=progress,
-        plans=lambda asked: query_plans(ready.build, ready.contract, asked, device.info().sm_count),
+        plans=lambda asked: require_plans(ready.build, ready.contract, asked, device.info().sm_count),
     )
     outcomes: list[Outcome] = []
     tools: list[Tool] = [t for t in TOOLS if t in checks]

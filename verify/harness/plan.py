@@ -37,6 +37,18 @@ def query_plans(
     ]
 
 
+def require_plans(
+    build: Build, contract: Contract, requests: Sequence[Mapping[str, Any]], sm_count: int
+) -> list[dict[str, int]]:
+    """Like :func:`query_plans`; raises PlanError naming the symbols of a request that the plan refuses."""
+    plans = query_plans(build, contract, requests, sm_count)
+    for request, plan in zip(requests, plans, strict=True):
+        if contract.plan is not None and not plan:
+            given = ", ".join(f"{name}={value}" for name, value in request.items())
+            raise PlanError(f"{contract.name}: {contract.plan.function} refuses {given}")
+    return plans
+
+
 def ask_plans(
     build: Build, contract: Contract, requests: Sequence[Mapping[str, Any]], sm_count: int
 ) -> list[dict[str, Any]]:
