@@ -1,0 +1,21 @@
+// Progress for a host that waits for the device without calling the runtime.
+#pragma once
+
+namespace machine::runtime {
+
+// Makes sure that the background thread watches while work is pending. Cheap; called at every submission.
+void watch_in_background();
+
+// The number of runtime calls so far, and those being inside one now: silence is measured by them.
+class InsideCall {
+ public:
+  InsideCall();
+  ~InsideCall();
+  InsideCall(const InsideCall&) = delete;
+  InsideCall& operator=(const InsideCall&) = delete;
+};
+
+// A forked child has no background thread any more.
+void forget_background_after_fork();
+
+}  // namespace machine::runtime

@@ -1,0 +1,76 @@
+#include "runtime/exit.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+
+#include "runtime/api.hpp"
+#include "runtime/background.hpp"
+#include "runtime/schedule.hpp"
+#include "runtime/session.hpp"
+
+namespace machine::runtime {
+namespace {
+
+std::atomic<bool> forked{false};
+std::atomic<bool> watching{false};
+
+void end_normally() {
+  if (forked || !watching) return;
+  {
+    InsideCall inside;
+    Lock lock(state_mutex());
+    if (!context_error()) schedule().drain_at_exit(lock);
+  }
+  finish_report();
+}
+
+// A program that dies of a signal still gets its findings. The signal then takes its usual course, so that the
+// exit status tells the truth.
+void end_by_signal(int number) {
+  signal(number, SIG_DFL);
+  if (!forked) finish_report();
+  raise(number);
+}
+
+void watch_signals() {
+  for (int number : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTERM, SIGINT}) {
+    struct sigaction now {};
+    if (sigaction(number, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) continue;  // the program's own handler stays
+    struct sigaction ours {};
+    ours.sa_handler = end_by_signal;
+    ours.sa_flags = SA_RESETHAND | SA_NODEFER;
+    sigaction(number, &ours, nullptr);
+  }
+}
+
+void child_of_fork() {
+  forked = true;
+  forget_background_after_fork();
+}
+
+// Runs after the program's own exit handlers, which may still call the runtime.
+[[gnu::destructor]] void at_unload() { end_normally(); }
+
+}  // namespace
+
+bool after_fork() { return forked; }
+
+void refuse(const std::string& line) {
+  std::fflush(nullptr);
+  if (!finish_report(line)) std::fprintf(stderr, "========= CPU device: %s\n", line.c_str());
+  std::fflush(nullptr);
+  _exit(kNothingVerified);
+}
+
+void watch_process_end() {
+  if (watching.exchange(true)) return;
+  pthread_atfork(nullptr, nullptr, child_of_fork);
+  watch_signals();
+}
+
+}  // namespace machine::runtime

@@ -1,0 +1,170 @@
+#include "runtime/schedule.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "runtime/background.hpp"
+#include "runtime/options.hpp"
+#include "runtime/session.hpp"
+
+namespace machine::runtime {
+namespace {
+
+// A hardware queue takes about a thousand launches before a launch call blocks.
+constexpr std::size_t kQueueDepth = 1024;
+
+thread_local bool in_host_function = false;
+
+}  // namespace
+
+std::mutex& state_mutex() {
+  static std::mutex* const mutex = new std::mutex;  // outlives every static destructor of the program
+  return *mutex;
+}
+
+Schedule& schedule() {
+  static Schedule* const only = new Schedule(options().seed);
+  return *only;
+}
+
+bool inside_host_function() { return in_host_function; }
+
+void Schedule::submit(const TaskPtr& task, Lock& lock) {
+  std::erase(task->after, nullptr);
+  auto& ids = task->told.after;
+  ids.push_back(host_operation());
+  for (const auto& other : task->after) ids.insert(ids.end(), other->order.begin(), other->order.end());
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  if (task->body) {
+    task->told.id = next_operation_id();
+    task->order.push_back(task->told.id);
+  } else {
+    task->order = ids;
+  }
+  // A task is ordered after a programmatic launch and after what that launch did not wait for.
+  if (task->released_early)
+    task->order.insert(task->order.end(), task->released_early->order.begin(), task->released_early->order.end());
+  last_on_stream_[task->told.stream] = task->order;
+  std::erase_if(task->after, [](const TaskPtr& other) { return other->done; });
+  host_went_on();
+  pending_.push_back(task);
+  if (pending_.size() > kQueueDepth) {
+    for (const auto& next : ordered_closure({pending_[kQueueDepth / 2]})) run(next, lock);
+    drop_finished();
+  }
+  watch_in_background();
+}
+
+// Kahn's algorithm over what the targets still need, drawing the next one among the ready ones.
+std::vector<TaskPtr> Schedule::ordered_closure(const std::vector<TaskPtr>& targets) {
+  struct Node {
+    TaskPtr task;
+    std::size_t waits_for = 0;
+    std::vector<std::size_t> followers;
+  };
+  ++walk_;
+  std::vector<TaskPtr> stack;
+  auto reach = [&](const TaskPtr& task) {
+    if (!task || task->done || task->mark == walk_) return;
+    task->mark = walk_;
+    stack.push_back(task);
+  };
+  for (const auto& target : targets) reach(target);
+  while (!stack.empty()) {
+    TaskPtr next = std::move(stack.back());
+    stack.pop_back();
+    for (const auto& other : next->after) reach(other);
+  }
+  // In order of submission, so that the draw depends on the program and the seed alone.
+  std::vector<Node> nodes;
+  std::unordered_map<const Task*, std::size_t> position;
+  for (const auto& task : pending_)
+    if (task->mark == walk_ && !task->done) {
+      position[task.get()] = nodes.size();
+      nodes.push_back({task, 0, {}});
+    }
+  std::vector<std::size_t> ready;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    for (const auto& other : nodes[i].task->after)
+      if (!other->done) {
+        nodes[position.at(other.get())].followers.push_back(i);
+        ++nodes[i].waits_for;
+      }
+    if (nodes[i].waits_for == 0) ready.push_back(i);
+  }
+  std::vector<TaskPtr> order;
+  while (!ready.empty()) {
+    std::size_t pick = ready.size() == 1 ? 0 : random_() % ready.size();
+    std::size_t node = ready[pick];
+    ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(pick));
+    order.push_back(nodes[node].task);
+    for (std::size_t follower : nodes[node].followers)
+      if (--nodes[follower].waits_for == 0) ready.push_back(follower);
+  }
+  return order;
+}
+
+void Schedule::run(const TaskPtr& task, Lock& lock) {
+  progressed_.wait(lock, [&] { return !running_ || task->done; });
+  if (task->done) return;
+  // Another thread may have gone ahead in another order while this one waited.
+  for (const auto& other : std::vector<TaskPtr>(task->after)) {
+    run(other, lock);
+    if (task->done) return;
+  }
+  if (running_) return run(task, lock);
+  if (task->body) {
+    running_ = true;
+    tell_all();
+    lock.unlock();
+    in_host_function = task->is_host_function;
+    task->body(*task);
+    in_host_function = false;
+    lock.lock();
+    running_ = false;
+  }
+  task->done = true;
+  task->finished = std::chrono::steady_clock::now();
+  task->after.clear();
+  task->body = nullptr;
+  progressed_.notify_all();
+}
+
+void Schedule::drop_finished() {
+  std::erase_if(pending_, [](const TaskPtr& task) { return task->done; });
+}
+
+void Schedule::wait_for(const TaskPtr& task, Lock& lock) {
+  if (!task) return;
+  for (const auto& next : ordered_closure({task})) run(next, lock);
+  drop_finished();
+  host_joins(task->order);
+}
+
+void Schedule::wait_for_all(Lock& lock) {
+  auto everything = std::exchange(last_on_stream_, {});
+  settle(lock);
+  for (const auto& [stream, ids] : everything) host_joins(ids);
+}
+
+void Schedule::settle(Lock& lock) {
+  for (const auto& next : ordered_closure(std::vector<TaskPtr>(pending_))) run(next, lock);
+  drop_finished();
+}
+
+void Schedule::nudge(const TaskPtr& task, Lock& lock) {
+  if (!task || task->done) return;
+  auto order = ordered_closure({task});
+  if (!order.empty()) run(order.front(), lock);
+  drop_finished();
+}
+
+void Schedule::drain_at_exit(Lock& lock) {
+  for (const auto& task : pending_)
+    if (task->is_host_function) task->body = nullptr;
+  wait_for_all(lock);
+}
+
+}  // namespace machine::runtime

@@ -1,0 +1,89 @@
+// When stream work runs: as late as synchronisation allows, in a seeded order, one piece at a time.
+//
+// A task (kernel, copy, set, host function, event record) knows the tasks that it must follow. Nothing runs at
+// submission. A host call that waits for a task runs that task and all that it follows, choosing among those that
+// are ready by the seed; the rest stays pending. So work that the program forgot to wait for has not happened when its
+// results are read.
+//
+// Two things bound the lateness, as on hardware: a queue that is too long, and a host that waits for the device
+// without a runtime call (a condition variable signalled by a host function, a flag in pinned memory). The second is
+// served by a background thread (background.hpp).
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <vector>
+
+#include "observers/observer.hpp"
+
+namespace machine::runtime {
+
+struct Task;
+using TaskPtr = std::shared_ptr<Task>;
+
+struct Task {
+  Operation told;                    // what the observers hear; id 0 for a marker (event record, wait), which they do not
+  std::vector<TaskPtr> after;        // emptied once this is done
+  std::vector<std::uint64_t> order;  // what a follower is ordered after: the own id, or a marker's inherited ones
+  std::function<void(Task&)> body;   // runs with the state unlocked; empty for a marker
+  TaskPtr released_early;            // programmatic launch: the kernel that griddepcontrol.wait waits for
+  bool is_host_function = false;
+  bool done = false;
+  std::chrono::steady_clock::time_point finished;
+  std::uint64_t mark = 0;  // visited by the walk with this number
+};
+
+// Held while runtime state is looked at or changed. Never held while a task runs.
+using Lock = std::unique_lock<std::mutex>;
+std::mutex& state_mutex();
+
+class Schedule {
+ public:
+  explicit Schedule(std::uint64_t seed) : random_(seed) {}
+
+  // Queues a task after `task.after` (which may hold finished ones and nullptr) and after the host's program so far.
+  void submit(const TaskPtr& task, Lock& lock);
+
+  // Runs the task and whatever it follows; the host's program goes on after it.
+  void wait_for(const TaskPtr& task, Lock& lock);
+
+  // Runs all that is pending (cudaDeviceSynchronize).
+  void wait_for_all(Lock& lock);
+
+  // Runs all that is pending without ordering the host's program after it.
+  void settle(Lock& lock);
+
+  // One ready piece of what the task needs, without waiting: the polling calls make progress by it.
+  void nudge(const TaskPtr& task, Lock& lock);
+
+  // The process ends: pending host functions are dropped, the rest runs, so that its faults are seen.
+  void drain_at_exit(Lock& lock);
+
+  std::size_t pending() const { return pending_.size(); }
+  bool running() const { return running_; }
+
+ private:
+  std::vector<TaskPtr> ordered_closure(const std::vector<TaskPtr>& targets);
+  void run(const TaskPtr& task, Lock& lock);
+  void drop_finished();
+
+  std::vector<TaskPtr> pending_;
+  std::map<std::uint64_t, std::vector<std::uint64_t>> last_on_stream_;  // ids that a device-wide wait joins
+  std::condition_variable progressed_;
+  bool running_ = false;
+  std::uint64_t walk_ = 0;
+  std::mt19937_64 random_;
+};
+
+Schedule& schedule();
+
+// True on a thread that is running a host function of the program.
+bool inside_host_function();
+
+}  // namespace machine::runtime

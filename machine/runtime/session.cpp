@@ -1,0 +1,174 @@
+#include "runtime/session.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "memory/address_space.hpp"
+#include "observers/checks.hpp"
+#include "report/report.hpp"
+#include "runtime/api.hpp"
+#include "runtime/exit.hpp"
+#include "runtime/limits.hpp"
+#include "runtime/options.hpp"
+#include "runtime/schedule.hpp"
+
+namespace machine::runtime {
+namespace {
+
+struct Session {
+  explicit Session(report::Setting setting) : report(std::move(setting)) {}
+
+  report::Report report;
+  std::mutex report_mutex;  // the report is also written by failing calls of any thread
+  std::unique_ptr<checks::Checks> checks;
+  machine::Options machine;
+  std::deque<std::function<void(Observer&)>> tellings;
+  std::atomic<std::uint64_t> next_operation{1};
+  std::uint64_t host = 0;                // the newest stretch of the host's program
+  std::set<std::uint64_t> host_follows;  // what the next stretch is ordered after, besides the one before it
+  bool host_moved = true;                // something was submitted since that stretch began
+  std::atomic<bool> finished{false};
+};
+
+report::Setting setting() {
+  report::Setting setting;
+  setting.tools = options().tools;
+  setting.architecture = "sm_" + std::to_string(options().architecture);
+  setting.seed = options().seed;
+  setting.program = options().program;
+  setting.strict = options().strict;
+  return setting;
+}
+
+Session* make_session() {
+  auto* session = new Session(setting());  // outlives every static destructor of the program
+  auto& machine = session->machine;
+  machine.arch = options().architecture == 80 ? Arch::sm_80 : Arch::sm_90;
+  machine.seed = options().seed;
+  machine.cores = options().threads ? options().threads : std::max(1u, std::thread::hardware_concurrency());
+  machine.multiprocessors = static_cast<unsigned>(limits().multiprocessors);
+  machine.timeout_s = options().launch_timeout;
+  AddressSpace::instance().set_limit(limits().global_memory);
+  try {
+    checks::CheckOptions chosen = checks::parse_options(options().tools, options().checks);
+    if (chosen.any()) session->checks = checks::make_checks(chosen, session->report);
+  } catch (const std::invalid_argument& error) {
+    refuse(std::string("VERIFY_MACHINE: ") + error.what());
+  }
+  return session;
+}
+
+std::atomic<Session*> current{nullptr};
+
+Session& session() {
+  start();
+  return *current;
+}
+
+// A stretch of the host's program begins: after the one before it and after what it waited for.
+void begin_host_stretch() {
+  Session& s = session();
+  Operation operation;
+  operation.id = next_operation_id();
+  operation.kind = OperationKind::host;
+  operation.name = "host program";
+  if (s.host) operation.after.push_back(s.host);
+  operation.after.insert(operation.after.end(), s.host_follows.begin(), s.host_follows.end());
+  s.host_follows.clear();
+  s.host_moved = false;
+  s.host = operation.id;
+  tell([operation](Observer& checks) {
+    checks.operation_begin(operation);
+    checks.operation_end(operation);
+  });
+}
+
+void write_report(Session& s) {
+  std::ostringstream text;
+  s.report.write_text(text, options().print_limit);
+  if (options().log_file.empty()) {
+    std::cerr << text.str() << std::flush;
+  } else {
+    std::ofstream(options().log_file) << text.str();
+  }
+  if (options().json.empty()) return;
+  // Written beside and renamed, so that whoever reads it never sees half of it.
+  const std::string partial = options().json + ".partial";
+  {
+    std::ofstream json(partial);
+    s.report.write_json(json);
+  }
+  std::rename(partial.c_str(), options().json.c_str());
+}
+
+}  // namespace
+
+void start() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    watch_process_end();
+    current = make_session();
+  });
+}
+
+const machine::Options& machine_options() { return session().machine; }
+Observer* observer() { return session().checks.get(); }
+std::uint64_t next_operation_id() { return session().next_operation++; }
+
+void tell(std::function<void(Observer&)> telling) {
+  if (!session().checks) return;
+  session().tellings.push_back(std::move(telling));
+  if (!schedule().running()) tell_all();
+}
+
+void tell_all() {
+  Session& s = session();
+  while (!s.tellings.empty()) {
+    auto telling = std::move(s.tellings.front());
+    s.tellings.pop_front();
+    telling(*s.checks);
+  }
+}
+
+std::uint64_t host_operation() {
+  if (session().host == 0 || !session().host_follows.empty()) begin_host_stretch();
+  return session().host;
+}
+
+std::uint64_t host_access_operation() {
+  if (session().host_moved || !session().host_follows.empty()) begin_host_stretch();
+  return session().host;
+}
+
+void host_joins(const std::vector<std::uint64_t>& ids) { session().host_follows.insert(ids.begin(), ids.end()); }
+void host_went_on() { session().host_moved = true; }
+
+void report_api_error(const char* call, cudaError_t code, const std::string& why) {
+  if (!options().report_api_errors) return;
+  std::lock_guard guard(session().report_mutex);
+  session().report.api_error(call, error_name(code), error_text(code), why);
+}
+
+void conclude_launch(const std::string& kernel, const LaunchResult& result) {
+  std::lock_guard guard(session().report_mutex);
+  session().report.launched(kernel, result);
+}
+
+bool finish_report(const std::string& refusal) {
+  Session* s = current;
+  if (!s) return false;
+  if (s->finished.exchange(true)) return true;
+  if (!refusal.empty()) s->report.refuse(refusal);
+  write_report(*s);
+  return true;
+}
+
+}  // namespace machine::runtime

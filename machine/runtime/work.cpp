@@ -1,0 +1,157 @@
+// What each kind of work does when its time comes. Runs without the state lock; nothing else runs meanwhile.
+#include "runtime/work.hpp"
+
+#include <cstdio>
+#include <cstring>
+
+#include "memory/address_space.hpp"
+#include "runtime/api.hpp"
+#include "runtime/exit.hpp"
+#include "runtime/options.hpp"
+#include "runtime/session.hpp"
+
+namespace machine::runtime {
+namespace {
+
+bool known_to_machine(std::uint64_t address) { return AddressSpace::instance().find(address) != nullptr; }
+
+std::byte* bytes_at(std::uint64_t address) { return reinterpret_cast<std::byte*>(address); }
+
+// Tells one side of a copy or set, slice by slice. False: a check vetoed it.
+bool may_touch(const Operation& operation, AccessKind kind, const Plane& plane, const Extent& extent) {
+  Observer* checks = observer();
+  if (!checks || !known_to_machine(plane.address)) return true;
+  bool may = true;
+  const bool rows_touch = plane.pitch == extent.width || extent.height == 1;
+  for (std::size_t z = 0; z < extent.depth; ++z) {
+    const std::uint64_t start = plane.address + z * plane.slice;
+    may &= rows_touch ? checks->host_access(operation.id, kind, start, extent.width * extent.height)
+                      : checks->host_access(operation.id, kind, start, extent.width, plane.pitch, extent.height);
+  }
+  return may;
+}
+
+void copy(const CopyWork& work, const Operation& operation) {
+  const Extent& extent = work.extent;
+  if (extent.width == 0 || extent.height == 0 || extent.depth == 0) return;
+  bool may = work.staged || may_touch(operation, AccessKind::load, work.source, extent);
+  may &= may_touch(operation, AccessKind::store, work.destination, extent);
+  if (!may) return;
+  const std::byte* source = work.staged ? work.staged->data() : bytes_at(work.source.address);
+  const std::size_t source_pitch = work.staged ? extent.width : work.source.pitch;
+  const std::size_t source_slice = work.staged ? extent.width * extent.height : work.source.slice;
+  for (std::size_t z = 0; z < extent.depth; ++z)
+    for (std::size_t y = 0; y < extent.height; ++y)
+      std::memmove(bytes_at(work.destination.address + z * work.destination.slice + y * work.destination.pitch),
+                   source + z * source_slice + y * source_pitch, extent.width);
+}
+
+void fill_row(std::byte* row, std::size_t bytes, std::uint32_t value, unsigned element) {
+  if (element == 1) {
+    std::memset(row, static_cast<int>(value & 0xff), bytes);
+    return;
+  }
+  for (std::size_t at = 0; at + element <= bytes; at += element) std::memcpy(row + at, &value, element);
+}
+
+void set(const SetWork& work, const Operation& operation) {
+  if (work.extent.width == 0 || !may_touch(operation, AccessKind::store, work.destination, work.extent)) return;
+  for (std::size_t z = 0; z < work.extent.depth; ++z)
+    for (std::size_t y = 0; y < work.extent.height; ++y)
+      fill_row(bytes_at(work.destination.address + z * work.destination.slice + y * work.destination.pitch),
+               work.extent.width, work.value, work.element);
+}
+
+void launch_kernel(const KernelWork& work, const Operation& operation) {
+  LaunchRequest request;
+  request.kernel = &work.kernel->kernel();
+  request.grid = work.grid;
+  request.block = work.block;
+  request.cluster = work.cluster;
+  request.dynamic_shared = work.dynamic_shared;
+  request.params = work.params;
+  request.cooperative = work.cooperative;
+  request.operation = operation.id;
+  const bool checked = options().kernel_name.empty() || work.kernel->name.find(options().kernel_name) != std::string::npos;
+  LaunchResult result;
+  try {
+    result = launch(request, machine_options(), checked ? observer() : nullptr);
+  } catch (const PtxError& error) {
+    refuse(error.what());
+  }
+  if (!result.printed.empty()) {
+    std::fwrite(result.printed.data(), 1, result.printed.size(), stdout);
+    std::fflush(stdout);
+  }
+  if (result.status == LaunchStatus::invalid_ptx || result.status == LaunchStatus::unsupported) refuse(result.message);
+  conclude_launch(work.kernel->name, result);
+  if (result.status != LaunchStatus::ok) set_context_error(launch_error(result.status));
+}
+
+void release(const ReleaseWork& work, const Operation& operation) {
+  const Object* object = AddressSpace::instance().release(work.address, operation.id);
+  if (object && observer()) observer()->released(*object);
+}
+
+struct Perform {
+  const Operation& operation;
+  void operator()(const MarkerWork&) const {}
+  void operator()(const KernelWork& work) const { launch_kernel(work, operation); }
+  void operator()(const CopyWork& work) const { copy(work, operation); }
+  void operator()(const SetWork& work) const { set(work, operation); }
+  void operator()(const HostWork& work) const { work.call(); }
+  void operator()(const AllocateWork&) const {}  // the object exists since the call; the operation only dates it
+  void operator()(const ReleaseWork& work) const { release(work, operation); }
+};
+
+struct Describe {
+  Operation& told;
+  void set(OperationKind kind, std::string name) const {
+    told.kind = kind;
+    told.name = std::move(name);
+  }
+  void operator()(const MarkerWork&) const {}
+  void operator()(const KernelWork& work) const { set(OperationKind::kernel, work.kernel->name); }
+  void operator()(const CopyWork& work) const { set(OperationKind::copy, work.call); }
+  void operator()(const SetWork& work) const { set(OperationKind::set, work.call); }
+  void operator()(const HostWork&) const { set(OperationKind::host_function, "host function"); }
+  void operator()(const AllocateWork&) const { set(OperationKind::allocate, "cudaMallocAsync"); }
+  void operator()(const ReleaseWork&) const { set(OperationKind::release, "cudaFreeAsync"); }
+};
+
+}  // namespace
+
+TaskPtr task_of(const Work& work, std::uint64_t stream) {
+  auto task = std::make_shared<Task>();
+  task->told.stream = stream;
+  std::visit(Describe{task->told}, work);
+  task->is_host_function = std::holds_alternative<HostWork>(work);
+  if (std::holds_alternative<MarkerWork>(work)) return task;
+  task->body = [work](Task& self) {
+    // After a sticky error nothing runs any more, but for host functions, which a program may wait for.
+    if (context_error() && !self.is_host_function) return;
+    Observer* checks = observer();
+    if (checks) checks->operation_begin(self.told);
+    std::visit(Perform{self.told}, work);
+    if (checks) checks->operation_end(self.told);
+  };
+  return task;
+}
+
+cudaError_t launch_error(LaunchStatus status) {
+  switch (status) {
+    case LaunchStatus::ok: return cudaSuccess;
+    case LaunchStatus::illegal_address: return cudaErrorIllegalAddress;
+    case LaunchStatus::misaligned_address: return cudaErrorMisalignedAddress;
+    case LaunchStatus::trap: return cudaErrorLaunchFailure;
+    case LaunchStatus::assertion: return cudaErrorAssert;
+    case LaunchStatus::deadlock: return cudaErrorLaunchTimeout;
+    case LaunchStatus::stalled: return cudaErrorLaunchTimeout;
+    case LaunchStatus::stack_overflow: return cudaErrorHardwareStackError;
+    case LaunchStatus::invalid_ptx: return cudaErrorInvalidPtx;
+    case LaunchStatus::unsupported: return cudaErrorNotSupported;
+  }
+  return cudaErrorUnknown;
+}
+
+}  // namespace machine::runtime
