@@ -7,7 +7,7 @@ types and act on them. Sizes are *expressions*: integers, or strings over the fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -15,9 +15,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 if TYPE_CHECKING:
+    from mpmath import mpf
+
     from verify.case.case import Case
     from verify.case.profile import Profile
     from verify.oracle.tracked import Tracked
+    from verify.oracle.visibility import Effect
 
 Expression = int | str
 Role = Literal["in", "out", "inout", "workspace"]
@@ -44,10 +47,19 @@ class Symbol:
 
 
 @dataclass(frozen=True)
+class DtypeChoice:
+    """An element type that a symbol chooses: its value is the index into ``choices``."""
+
+    symbol: str
+    choices: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Buffer:
     """One device buffer: an exact-size allocation that the kernel gets a pointer to.
 
-    dtype: element type, a key of :data:`verify.oracle.formats.FORMATS` (``bf16``, ``f32``, ``i32``...).
+    dtype: element type, a key of :data:`verify.oracle.formats.FORMATS` (``bf16``, ``f32``, ``i32``...), or
+    one that a symbol chooses (:class:`DtypeChoice`); ``Case.dtype`` says which it is.
     shape: extents of the view, outermost first. strides: elements from one index to the next, same length as
     ``shape``; None means contiguous. The allocation ends with the last element of the view.
     align: bytes that the base pointer is aligned to, no more: an allocation is placed so that it has exactly
@@ -59,7 +71,7 @@ class Buffer:
     """
 
     name: str
-    dtype: str
+    dtype: str | DtypeChoice
     shape: tuple[Expression, ...]
     role: Role = "in"
     strides: tuple[Expression, ...] | None = None
@@ -159,6 +171,17 @@ class Refusal:
 
 
 @dataclass(frozen=True)
+class KernelOracle:
+    """Another kernel as a parity oracle: it runs on the same arrays, under its own contract.
+
+    kernel: that contract's name; its symbols and buffers are named as this contract's. devices: where it runs.
+    """
+
+    kernel: str
+    devices: tuple[str, ...] = ("gpu",)
+
+
+@dataclass(frozen=True)
 class Contract:
     """What one kernel promises. See the fields; ``docs/contracts.md`` is the tutorial.
 
@@ -176,7 +199,11 @@ class Contract:
     is captured at before it is replayed at the fixture's; empty: the graph test replays at the same values.
     row_reads: buffer -> expression: how often each live row (last dimension) is read in one launch, for the
     traffic check; ``row`` may be a function from the case to an integer array over the rows.
-    parity: op-parity oracles: name -> function from the case to {quantity: float64 array}.
+    effects: (case, unit of every quantity) -> what a dropped or an added position would do, for visibility
+    (:mod:`verify.oracle.visibility`); None: visibility is reported as not available.
+    exact_reference: (case, quantity, index) -> that element as an mpmath number; None: no mpmath rung.
+    parity: op-parity oracles by name: a function from the case to {quantity: Tracked}, whose bound is the
+    oracle's own distance from the truth, or another kernel (:class:`KernelOracle`).
     axes: quantity -> names of its axes, for messages ({"out": ("batch", "head", "dim")}).
     locate: (case, quantity, index) -> further coordinates of an element ("split 2, positions 128..191, slots
     0..63"), for messages.
@@ -203,7 +230,9 @@ class Contract:
     row_reads: Mapping[str, Expression | Callable[[Case], np.ndarray]] = field(default_factory=dict)
     architectures: tuple[str, ...] = ("sm_80", "sm_90")
     nvcc_flags: tuple[str, ...] = ()
-    parity: Mapping[str, Callable[[Case], dict[str, np.ndarray]]] = field(default_factory=dict)
+    effects: Callable[[Case, Mapping[str, np.ndarray]], Iterable[Effect]] | None = None
+    exact_reference: Callable[[Case, str, tuple[int, ...]], mpf] | None = None
+    parity: Mapping[str, Callable[[Case], dict[str, Tracked]] | KernelOracle] = field(default_factory=dict)
     axes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     locate: Callable[[Case, str, tuple[int, ...]], str] | None = None
     directory: Path = Path()

@@ -42,9 +42,9 @@ def build_case(contract: Contract, resolved: ResolvedFixture, profile: Profile) 
             raise ProfileError(f"{at}: gives {name!r}, which the contract does not have")
         buffer = contract.buffer(name)
         if storage == "raw":
-            raw = np.asarray(values, FORMATS[buffer.dtype].storage)
+            raw = np.asarray(values, FORMATS[empty.dtype(buffer)].storage)
         else:
-            raw = encode(buffer.dtype, np.asarray(values))
+            raw = encode(empty.dtype(buffer), np.asarray(values))
         shape = empty.shape(buffer)
         if raw.shape != shape:
             raise ProfileError(f"{at}: {name}: has shape {raw.shape}, the contract says {shape}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from verify.expression import evaluate
+from verify.expression import ExpressionError, evaluate
 from verify.oracle.formats import decode
 
 if TYPE_CHECKING:
@@ -53,6 +53,15 @@ class Case:
         """An expression over this case's symbols and plan. Raises ExpressionError."""
         return evaluate(expression, self.values)
 
+    def dtype(self, buffer: Buffer) -> str:
+        """Element type of a buffer, a key of FORMATS. Raises ExpressionError for a choice out of range."""
+        if isinstance(buffer.dtype, str):
+            return buffer.dtype
+        number, choices = int(self[buffer.dtype.symbol]), buffer.dtype.choices
+        if not 0 <= number < len(choices):
+            raise ExpressionError(f"{buffer.name}: {buffer.dtype.symbol} is {number}, not 0 to {len(choices) - 1}")
+        return choices[number]
+
     def shape(self, buffer: Buffer) -> tuple[int, ...]:
         """View extents of a buffer."""
         return tuple(int(self.evaluate(e)) for e in buffer.shape)
@@ -75,7 +84,7 @@ class Case:
         """Float64 values of an input over its view; NaN outside the live mask, so that a reference that
         reads a dead element says so."""
         buffer = self.contract.buffer(name)
-        decoded = decode(buffer.dtype, self.arrays[name]).astype(np.float64)
+        decoded = decode(self.dtype(buffer), self.arrays[name]).astype(np.float64)
         mask = self.live(name)
         return decoded if mask.all() else np.where(mask, decoded, np.nan)
 

@@ -21,9 +21,9 @@ def _filled(draw: Draw) -> Callable[[Case, np.random.Generator], dict[str, np.nd
     def generate(case: Case, generator: np.random.Generator) -> dict[str, np.ndarray]:
         inputs = [b for b in case.contract.buffers if b.role in ("in", "inout")]
         for buffer in inputs:
-            if not FORMATS[buffer.dtype].is_float:
+            if not FORMATS[case.dtype(buffer)].is_float:
                 raise ValueError(
-                    f"{case.contract.name}: {buffer.name}: is {buffer.dtype}; give the contract profiles= "
+                    f"{case.contract.name}: {buffer.name}: is {case.dtype(buffer)}; give the contract profiles= "
                     "that fill it, the default profiles fill floating-point inputs only"
                 )
         return {b.name: draw(generator, case.shape(b)) for b in inputs}

@@ -168,7 +168,7 @@ def case_bytes(case: Case, *, refused: bool = False) -> bytes:
     wanted = {part.buffer for part in case.contract.intermediates}
     payload: list[bytes] = []
     for buffer in case.contract.buffers:
-        fmt = format_of(buffer.dtype)
+        fmt = format_of(case.dtype(buffer))
         shape, strides = case.shape(buffer), case.strides(buffer)
         size = min(max(allocation_bytes(shape, strides, fmt.itemsize), 0), (1 << 63) - 1)
         bare = refused and (size > REFUSED_ALLOCATION or min(shape, default=1) < 0)
@@ -193,7 +193,7 @@ def case_bytes(case: Case, *, refused: bool = False) -> bytes:
             f"read {int(buffer.name in wanted)} "
             f"live {len(live.spans)} promised {len(promised.spans)} data {len(data)}"
         )
-        header += [f"fill {name} {table.hex()}" for name, table in fill_tables(buffer.dtype).items()]
+        header += [f"fill {name} {table.hex()}" for name, table in fill_tables(case.dtype(buffer)).items()]
         payload += [live.spans.astype("<u8").tobytes(), promised.spans.astype("<u8").tobytes(), data]
     text = "\n".join(header) + "\n"
     # The offset is part of the text whose length it depends on, so it has a fixed width.
@@ -281,7 +281,7 @@ def _views(case: Case, data: Mapping[str, bytes]) -> dict[str, np.ndarray]:
     views = {}
     for name, promised in data.items():
         buffer = case.contract.buffer(name)
-        fmt = format_of(buffer.dtype)
+        fmt = format_of(case.dtype(buffer))
         runs = runs_of(promised_mask(case, buffer), case.strides(buffer), fmt.itemsize)
         views[name] = runs.scatter(promised, fmt.dtype, case.shape(buffer))
     return views

@@ -9,7 +9,6 @@ import numpy as np
 from verify.case.case import Case
 from verify.case.pack import RunOutput
 from verify.case.run import Run
-from verify.contract import Buffer
 from verify.finding import Finding
 from verify.oracle.expectation import Quantity, encoded
 from verify.oracle.formats import decode, format_of
@@ -19,7 +18,7 @@ def observed_quantities(case: Case, output: RunOutput) -> dict[str, np.ndarray]:
     """Float64 values of every compared quantity: output buffers decoded, invariants of intermediates."""
     contract = case.contract
     quantities = {
-        b.name: decode(b.dtype, output.outputs[b.name]).astype(np.float64)
+        b.name: decode(case.dtype(b), output.outputs[b.name]).astype(np.float64)
         for b in contract.buffers
         if b.role in ("out", "inout")
     }
@@ -89,7 +88,7 @@ def _judge_quantity(
     findings = []
     unwritten = np.zeros_like(mask)
     if is_buffer and output.prior is not None and name in output.prior:
-        unwritten = _unwritten(case.contract.buffer(name), output, name, quantity) & mask
+        unwritten = _unwritten(output, name, quantity) & mask
         if unwritten.any():
             findings.append(
                 _element_finding(
@@ -143,11 +142,11 @@ def _element_mask(mask: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return np.repeat(mask, shape[-1] // mask.shape[-1], axis=-1)
 
 
-def _unwritten(buffer: Buffer, output: RunOutput, name: str, quantity: Quantity) -> np.ndarray:
-    assert output.prior is not None
+def _unwritten(output: RunOutput, name: str, quantity: Quantity) -> np.ndarray:
+    assert output.prior is not None and quantity.dtype is not None
     same = output.outputs[name] == output.prior[name]
     same = _element_mask(same, quantity.value.shape)
-    prior = decode(buffer.dtype, output.prior[name]).astype(np.float64)
+    prior = decode(quantity.dtype, output.prior[name]).astype(np.float64)
     return same & outside_bound(quantity, prior)
 
 

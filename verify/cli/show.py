@@ -70,5 +70,5 @@ def _buffers(case: Case) -> str:
     parts = []
     for buffer in case.contract.buffers:
         extents = "x".join(map(str, case.shape(buffer)))
-        parts.append(f"{buffer.name} {buffer.dtype}[{extents}] {buffer.role}")
+        parts.append(f"{buffer.name} {case.dtype(buffer)}[{extents}] {buffer.role}")
     return ", ".join(parts)

@@ -41,7 +41,7 @@ def expect(case: Case) -> Mapping[str, Quantity]:
     reference = contract.reference(case)
     model = contract.error_model(case)
     exact = {quantity for profile, quantity in contract.exact if profile == case.profile}
-    dtypes = {b.name: b.dtype for b in contract.buffers if b.role in ("out", "inout")}
+    dtypes = {b.name: case.dtype(b) for b in contract.buffers if b.role in ("out", "inout")}
     expected = {}
     for name, given in reference.items():
         value = np.asarray(given, np.float64)

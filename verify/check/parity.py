@@ -1,0 +1,189 @@
+"""parity: the kernel against other implementations of the same op, within the sum of both bounds.
+
+An oracle is a function (torch, on any device) or another kernel (the library pipeline that the fused kernel
+replaced, on the GPU). Each brings a bound of its own, so neither is taken for the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from verify.case.case import Case
+from verify.case.run import Fills, Run
+from verify.check.compare import slack
+from verify.check.judge import coordinates, observed_quantities, outside_bound
+from verify.check.matrix import runs_for
+from verify.check.native import not_done
+from verify.check.subject import Ran, Subject
+from verify.contract import Contract, KernelOracle
+from verify.discovery import find_contracts
+from verify.finding import Finding, Outcome
+from verify.harness.build import BuildError, build_harness
+from verify.oracle.expectation import OracleError, Quantity, expect
+from verify.oracle.tracked import Tracked
+
+
+class MissingOracle(RuntimeError):
+    """An oracle that cannot be asked on this machine; the message says what to install."""
+
+
+Answers = Mapping[str, Callable[[Case], Mapping[str, Tracked]]]
+
+
+@dataclass(frozen=True)
+class _Disagreement:
+    oracle: str
+    quantity: Quantity
+    other: Tracked
+    seen: np.ndarray
+
+
+def check_parity(subject: Subject) -> list[Outcome]:
+    """One outcome a fixture. Measures: oracles asked, elements compared, worst slack by oracle."""
+    contract = subject.contract
+    if not contract.parity:
+        reason = "the contract names no parity oracle; add one to its parity="
+        return [Outcome.not_run("parity", contract.name, f, reason) for f in subject.cases]
+    runs = {f: runs_for("parity", cases) for f, cases in subject.cases.items()}
+    ran = subject.execute(run for listed in runs.values() for run in listed)
+    wanted = {n: o for n, o in contract.parity.items() if _applies(o, subject)}
+    if not wanted:
+        reason = f"none of its oracles ({', '.join(contract.parity)}) runs on {subject.device.name}"
+        return [Outcome.not_run("parity", contract.name, f, reason) for f in subject.cases]
+    try:
+        answers = {name: _answers(subject, name, oracle, runs) for name, oracle in wanted.items()}
+    except (MissingOracle, BuildError) as error:
+        return [Outcome.not_run("parity", contract.name, f, str(error)) for f in subject.cases]
+    return [_judge_fixture(subject, f, [ran[r.id] for r in listed], answers) for f, listed in runs.items()]
+
+
+def _applies(oracle: object, subject: Subject) -> bool:
+    return not isinstance(oracle, KernelOracle) or subject.device.name in oracle.devices
+
+
+def _answers(
+    subject: Subject, name: str, oracle: object, runs: Mapping[str, tuple[Run, ...]]
+) -> Callable[[Case], Mapping[str, Tracked]]:
+    """What gives an oracle's answer for a case. A kernel oracle runs all cases at once, here."""
+    if isinstance(oracle, KernelOracle):
+        return _ask_kernel(subject, oracle, [run for listed in runs.values() for run in listed])
+    assert callable(oracle)
+
+    def ask(case: Case) -> Mapping[str, Tracked]:
+        try:
+            answer: Mapping[str, Tracked] = oracle(case)
+        except ModuleNotFoundError as error:
+            raise MissingOracle(
+                f"parity oracle {name} needs {error.name}: install the package's extra 'parity'"
+            ) from None
+        return answer
+
+    ask(next(iter(runs.values()))[0].case)  # a missing package shows before anything is judged
+    return ask
+
+
+def _ask_kernel(
+    subject: Subject, oracle: KernelOracle, runs: list[Run]
+) -> Callable[[Case], Mapping[str, Tracked]]:
+    """Runs the other kernel on the same arrays, every dead byte finite, and reads its outputs."""
+    (other,) = find_contracts([oracle.kernel])
+    subject.progress(f"{other.name}: building the harness")
+    build = build_harness(other, subject.device.info().architecture, subject.progress)
+    cases = {run.case.id: _translated(run.case, other) for run in runs}
+    partner = replace(
+        subject,
+        contract=other,
+        binary=Path(build.binary),
+        folder=subject.folder / other.name,
+        _expected={},
+        _ran={},
+    )
+    fills = Fills("stale", "stale", "stale", "stale")
+    started = {
+        case_id: Run(f"{number}", case, fills=fills) for number, (case_id, case) in enumerate(cases.items())
+    }
+    ran = partner.execute(started.values())
+
+    def answer(case: Case) -> Mapping[str, Tracked]:
+        one = ran[started[case.id].id]
+        if not one.done or one.output is None:
+            raise MissingOracle(f"{other.name} did not run: {one.result.error or one.result.status}")
+        seen = observed_quantities(one.run.case, one.output)
+        bounds = expect(one.run.case)
+        return {name: Tracked(seen[name], quantity.bound) for name, quantity in bounds.items()}
+
+    return answer
+
+
+def _translated(case: Case, other: Contract) -> Case:
+    """The same op instance as a case of another contract: the symbols and buffers that it declares."""
+    symbols = {s.name: case.symbols[s.name] for s in other.declared_symbols}
+    arrays = {b.name: case.arrays[b.name] for b in other.buffers if b.name in case.arrays}
+    return Case(other, case.fixture, case.profile, symbols, {}, arrays, case.sparse)
+
+
+def _judge_fixture(
+    subject: Subject,
+    fixture: str,
+    ran: list[Ran],
+    answers: Answers,
+) -> Outcome:
+    name = subject.contract.name
+    if (unfinished := not_done("parity", subject, fixture, ran)) is not None:
+        return unfinished
+    repeat = subject.repeat_command("parity", fixture)
+    findings: list[Finding] = []
+    measures: dict[str, object] = {"elements": 0, "oracles": ", ".join(answers)}
+    compared = 0
+    for one in ran:
+        assert one.output is not None
+        seen = observed_quantities(one.run.case, one.output)
+        for oracle, ask in answers.items():
+            try:
+                own, answer = expect(one.run.case), ask(one.run.case)
+            except OracleError as error:
+                return Outcome.inconclusive("parity", name, fixture, str(error))
+            except MissingOracle as error:
+                return Outcome.not_run("parity", name, fixture, str(error))
+            for quantity in (q for q in own.values() if q.name in answer):
+                compared += quantity.value.size
+                other = answer[quantity.name]
+                found = _compare(one, _Disagreement(oracle, quantity, other, seen[quantity.name]), repeat)
+                findings += found
+                key = f"slack {oracle}"
+                margin = slack(other.value, quantity.bound + other.bound, seen[quantity.name])
+                measures[key] = min(float(measures.get(key, np.inf)), margin)  # type: ignore[arg-type]
+    if not compared:
+        return Outcome.inconclusive("parity", name, fixture, "no oracle gave a quantity of this kernel")
+    measures["elements"] = compared
+    return Outcome.judge("parity", name, fixture, findings, strict=subject.strict, measures=measures)
+
+
+def _compare(one: Ran, pair: _Disagreement, repeat: str) -> list[Finding]:
+    """A finding when an element is farther from the oracle's than both bounds allow."""
+    case, name = one.run.case, pair.quantity.name
+    joint = Quantity(name, pair.other.value, pair.quantity.bound + pair.other.bound)
+    wrong = outside_bound(joint, pair.seen)
+    if not wrong.any():
+        return []
+    first = tuple(int(i) for i in np.argwhere(wrong)[0])
+    return [
+        Finding(
+            "parity",
+            case.contract.name,
+            case.id,
+            f"disagrees with {pair.oracle}",
+            f"{name}{list(first)} = {pair.seen[first]:.9g}",
+            f"{pair.oracle}'s {joint.value[first]:.9g} within {joint.bound[first]:.3g}, the sum of both bounds",
+            where=coordinates(case, name, first),
+            repeat=repeat,
+            details=(
+                ("elements", f"{int(wrong.sum())} of {wrong.size} apart"),
+                ("float64 reference", f"{pair.quantity.value[first]:.9g}"),
+            ),
+        )
+    ]
