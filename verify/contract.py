@@ -174,7 +174,8 @@ class Refusal:
 class KernelOracle:
     """Another kernel as a parity oracle: it runs on the same arrays, under its own contract.
 
-    kernel: that contract's name; its symbols and buffers are named as this contract's. devices: where it runs.
+    kernel: that contract's name; its symbols and buffers are named as this contract's. devices: where it
+    runs.
     """
 
     kernel: str

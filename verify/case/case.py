@@ -59,7 +59,8 @@ class Case:
             return buffer.dtype
         number, choices = int(self[buffer.dtype.symbol]), buffer.dtype.choices
         if not 0 <= number < len(choices):
-            raise ExpressionError(f"{buffer.name}: {buffer.dtype.symbol} is {number}, not 0 to {len(choices) - 1}")
+            limit = len(choices) - 1
+            raise ExpressionError(f"{buffer.name}: {buffer.dtype.symbol} is {number}, not 0 to {limit}")
         return choices[number]
 
     def shape(self, buffer: Buffer) -> tuple[int, ...]:

@@ -23,8 +23,8 @@ def _filled(draw: Draw) -> Callable[[Case, np.random.Generator], dict[str, np.nd
         for buffer in inputs:
             if not FORMATS[case.dtype(buffer)].is_float:
                 raise ValueError(
-                    f"{case.contract.name}: {buffer.name}: is {case.dtype(buffer)}; give the contract profiles= "
-                    "that fill it, the default profiles fill floating-point inputs only"
+                    f"{case.contract.name}: {buffer.name}: is {case.dtype(buffer)}; give the contract "
+                    "profiles= that fill it, the default profiles fill floating-point inputs only"
                 )
         return {b.name: draw(generator, case.shape(b)) for b in inputs}
 

@@ -27,7 +27,7 @@ from verify.oracle.expectation import OracleError, Quantity, expect
 from verify.oracle.tracked import Tracked
 
 
-class MissingOracle(RuntimeError):
+class MissingOracleError(RuntimeError):
     """An oracle that cannot be asked on this machine; the message says what to install."""
 
 
@@ -56,7 +56,7 @@ def check_parity(subject: Subject) -> list[Outcome]:
         return [Outcome.not_run("parity", contract.name, f, reason) for f in subject.cases]
     try:
         answers = {name: _answers(subject, name, oracle, runs) for name, oracle in wanted.items()}
-    except (MissingOracle, BuildError) as error:
+    except (MissingOracleError, BuildError) as error:
         return [Outcome.not_run("parity", contract.name, f, str(error)) for f in subject.cases]
     return [_judge_fixture(subject, f, [ran[r.id] for r in listed], answers) for f, listed in runs.items()]
 
@@ -77,7 +77,7 @@ def _answers(
         try:
             answer: Mapping[str, Tracked] = oracle(case)
         except ModuleNotFoundError as error:
-            raise MissingOracle(
+            raise MissingOracleError(
                 f"parity oracle {name} needs {error.name}: install the package's extra 'parity'"
             ) from None
         return answer
@@ -103,15 +103,13 @@ def _ask_kernel(
         _ran={},
     )
     fills = Fills("stale", "stale", "stale", "stale")
-    started = {
-        case_id: Run(f"{number}", case, fills=fills) for number, (case_id, case) in enumerate(cases.items())
-    }
+    started = {name: Run(f"{i}", case, fills=fills) for i, (name, case) in enumerate(cases.items())}
     ran = partner.execute(started.values())
 
     def answer(case: Case) -> Mapping[str, Tracked]:
         one = ran[started[case.id].id]
         if not one.done or one.output is None:
-            raise MissingOracle(f"{other.name} did not run: {one.result.error or one.result.status}")
+            raise MissingOracleError(f"{other.name} did not run: {one.result.error or one.result.status}")
         seen = observed_quantities(one.run.case, one.output)
         bounds = expect(one.run.case)
         return {name: Tracked(seen[name], quantity.bound) for name, quantity in bounds.items()}
@@ -147,7 +145,7 @@ def _judge_fixture(
                 own, answer = expect(one.run.case), ask(one.run.case)
             except OracleError as error:
                 return Outcome.inconclusive("parity", name, fixture, str(error))
-            except MissingOracle as error:
+            except MissingOracleError as error:
                 return Outcome.not_run("parity", name, fixture, str(error))
             for quantity in (q for q in own.values() if q.name in answer):
                 compared += quantity.value.size
@@ -178,7 +176,7 @@ def _compare(one: Ran, pair: _Disagreement, repeat: str) -> list[Finding]:
             case.id,
             f"disagrees with {pair.oracle}",
             f"{name}{list(first)} = {pair.seen[first]:.9g}",
-            f"{pair.oracle}'s {joint.value[first]:.9g} within {joint.bound[first]:.3g}, the sum of both bounds",
+            f"{pair.oracle}'s {joint.value[first]:.9g} within {joint.bound[first]:.3g}, both bounds added",
             where=coordinates(case, name, first),
             repeat=repeat,
             details=(
