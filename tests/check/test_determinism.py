@@ -1,0 +1,114 @@
+"""determinism: what differs between repeats, or between a row alone and in its batch, is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scripted import build, right_output, subject
+
+from verify.case.pack import Difference, RunOutput
+from verify.case.run import Run
+from verify.check.determinism import MOST_ROWS, alone_case, check_determinism, row_symbols
+from verify.finding import Verdict
+from verify.harness.plan import PlanError
+
+
+def plans(asked: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, int]]:
+    return [{"auto": 1} for _ in asked]
+
+
+def test_a_right_kernel_is_clean_and_rows_ran_alone(tmp_path: Path) -> None:
+    """Fault: clean without a row ever having run alone."""
+    made = subject(tmp_path, plans=plans)
+    outcomes = check_determinism(made)
+    assert {o.verdict for o in outcomes} == {Verdict.CLEAN}
+    assert outcomes[0].measures["rows alone"] == 8  # two profiles, two rows, pinned and free
+    modes = [run.mode for run in made.asked]
+    assert modes.count("repeat") == 4 and modes.count("once") == 16
+
+
+def test_a_repeat_that_differs_is_a_finding(tmp_path: Path) -> None:
+    """Fault: a race that shows in one repeat of twenty is not told."""
+
+    def leaves(run: Run) -> RunOutput:
+        output = right_output(run)
+        if run.id == "two.normal.repeat":
+            return replace(output, differences=(Difference(3, "y", 8, 4),), difference_count=1)
+        return output
+
+    outcomes = check_determinism(subject(tmp_path, leaves=leaves, plans=plans))
+    assert [o.verdict for o in outcomes] == [Verdict.CLEAN, Verdict.FINDINGS]
+    (finding,) = outcomes[1].findings
+    assert finding.kind == "not repeatable"
+    assert "first repeat 3: 4 bytes of y at byte 8" in finding.seen
+
+
+def test_a_row_with_other_bits_alone_is_a_finding(tmp_path: Path) -> None:
+    """Fault: an output that depends on the other rows of the batch, by one bit."""
+
+    def leaves(run: Run) -> RunOutput:
+        output = right_output(run)
+        if run.id == "one.normal.row1":
+            moved = output.outputs["y"].copy()
+            moved[0, 2] += 1
+            return replace(output, outputs={"y": moved})
+        return output
+
+    outcomes = check_determinism(subject(tmp_path, leaves=leaves, plans=plans))
+    (finding,) = outcomes[0].findings
+    assert finding.kind == "row depends on its batch"
+    assert "row 1 of y: 1 of 4 elements" in finding.seen
+
+
+def test_a_row_left_to_the_launcher_must_stay_in_its_bound(tmp_path: Path) -> None:
+    """Fault: a launcher whose own choice for one row is wrong, while the pinned one is right."""
+
+    def leaves(run: Run) -> RunOutput:
+        output = right_output(run)
+        if run.id.endswith("row0-free"):
+            return replace(output, outputs={"y": np.full_like(output.outputs["y"], 0x40400000)})
+        return output
+
+    outcomes = check_determinism(subject(tmp_path, leaves=leaves, plans=plans))
+    assert {o.verdict for o in outcomes} == {Verdict.FINDINGS}
+    assert {f.kind for f in outcomes[0].findings} == {"outside the bound"}
+
+
+def test_a_plan_that_refuses_a_single_row_is_inconclusive(tmp_path: Path) -> None:
+    """Fault: the row test silently does not happen."""
+
+    def refuses(asked: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, int]]:
+        raise PlanError("plan answers cudaErrorInvalidValue")
+
+    outcomes = check_determinism(subject(tmp_path, plans=refuses))
+    assert {o.verdict for o in outcomes} == {Verdict.INCONCLUSIVE}
+    assert "cudaErrorInvalidValue" in outcomes[0].reason
+
+
+def test_a_row_is_cut_from_arrays_and_lists(tmp_path: Path) -> None:
+    """Fault: the row alone gets another row's data, or the whole list of lengths."""
+    case = build("one", rows=3)
+    symbols = row_symbols(case, 2, {"chunks": 5})
+    assert symbols == {"rows": 1, "chunks": 5, "factor": (4,)}
+    alone = alone_case(case, 2, symbols, {"auto": 5})
+    assert alone.arrays["x"].tolist() == case.arrays["x"][2:3].tolist()
+    assert alone.arrays["factors"].shape == (1,)
+
+
+def test_many_rows_are_sampled_with_both_ends(tmp_path: Path) -> None:
+    """Fault: a batch of a thousand rows makes a thousand runs, or the last row never runs alone."""
+    made = subject(tmp_path, fixtures=("one",), rows=1000, plans=plans)
+    check_determinism(made)
+    rows = {run.id.split(".row")[1].removesuffix("-free") for run in made.asked if ".row" in run.id}
+    assert len(rows) == MOST_ROWS
+    assert {"0", "999"} <= rows
+
+
+def test_a_batch_of_one_has_no_row_to_run_alone(tmp_path: Path) -> None:
+    """Fault: a row compared with itself counts as a test."""
+    outcomes = check_determinism(subject(tmp_path, rows=1, plans=plans))
+    assert outcomes[0].measures["rows alone"] == 0

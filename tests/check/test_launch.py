@@ -1,0 +1,175 @@
+"""launch: swallowed errors, accepted bad input, and outputs of graphs and streams that are wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scripted import CONTRACT, build, done, right_output, subject
+
+from verify.case.pack import Difference, Intrusion, RunOutput
+from verify.case.run import Run
+from verify.check import launch
+from verify.check.launch import check_launch
+from verify.check.refusals import refused_case
+from verify.contract import Launcher, Refusal
+from verify.device.interface import Execution, Job, RunResult, RunStatus
+from verify.finding import Outcome, Verdict
+
+SWEPT = (
+    "pass=1 call=1 calls=2 failed=cudaFuncSetAttribute returned=cudaErrorUnknown",
+    "pass=1 call=2 calls=2 failed=cudaLaunchKernel returned=cudaErrorUnknown",
+    "pass=1 call=3 calls=2 failed=- returned=cudaSuccess",
+)
+
+
+@pytest.fixture(autouse=True)
+def interposer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "build_interposer", lambda: Path("interposer.so"))
+
+
+def sweeps(lines: Sequence[str] = SWEPT):
+    """A device on which the sweep says these lines."""
+    return lambda job: done(job, faults=dict.fromkeys(job.runs, lines))
+
+
+def kinds(outcomes: list[Outcome]) -> list[list[str]]:
+    return [[f.kind for f in outcome.findings] for outcome in outcomes]
+
+
+def test_a_right_launcher_is_clean_and_everything_ran(tmp_path: Path) -> None:
+    """Fault: clean although a mode, a refusal or the sweep was left out."""
+    made = subject(tmp_path, sweeps())
+    outcomes = check_launch(made)
+    assert [o.verdict for o in outcomes] == [Verdict.CLEAN] * 2
+    assert outcomes[0].measures == {"failed calls": 2, "refusals": 3, "modes": 4}
+    assert outcomes[1].measures["refusals"] == 0
+    modes = {run.mode for run in made.asked}
+    assert modes == {"second-call", "graph", "late-producer", "two-streams", "refuse"}
+    assert made.device.jobs[-1].environment["LD_PRELOAD"] == "interposer.so"
+
+
+def test_a_swallowed_error_names_the_call(tmp_path: Path) -> None:
+    """Fault: a launcher that returns success when its launch failed."""
+    lines = [SWEPT[0], SWEPT[1].replace("cudaErrorUnknown", "cudaSuccess"), SWEPT[2]]
+    outcomes = check_launch(subject(tmp_path, sweeps(lines), fixtures=("one",)))
+    assert kinds(outcomes) == [["launch error swallowed"]]
+    assert "cudaLaunchKernel, call 2 of 2" in outcomes[0].findings[0].seen
+
+
+def test_a_launcher_that_stays_broken_is_a_finding(tmp_path: Path) -> None:
+    """Fault: a static flag set before the failure keeps later calls from working."""
+    lines = [*SWEPT[:2], SWEPT[2].replace("cudaSuccess", "cudaErrorUnknown")]
+    outcomes = check_launch(subject(tmp_path, sweeps(lines), fixtures=("one",)))
+    assert kinds(outcomes) == [["no recovery after an error"]]
+
+
+def test_a_crash_in_the_sweep_is_a_finding(tmp_path: Path) -> None:
+    """Fault: a launcher that dies on an error looks as if it had reported it."""
+
+    def dies(job: Job) -> Execution:
+        results = {r: RunResult(r, RunStatus.FAULT, error="killed by SIGSEGV") for r in job.runs}
+        return Execution(job, results, faults=dict.fromkeys(job.runs, SWEPT[:1]))
+
+    outcomes = check_launch(subject(tmp_path, dies, fixtures=("one",)))
+    assert kinds(outcomes) == [["fault after a failed call"]]
+    assert "cudaFuncSetAttribute" in outcomes[0].findings[0].seen
+
+
+def test_without_the_interposer_there_is_no_verdict(tmp_path: Path) -> None:
+    """Fault: a library that did not load makes every launcher pass."""
+    outcomes = check_launch(subject(tmp_path, fixtures=("one",)))
+    assert outcomes[0].verdict is Verdict.INCONCLUSIVE
+    assert "no runtime call was made to fail" in outcomes[0].reason
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        ({"returned": "cudaSuccess"}, "bad input accepted"),
+        ({"kernels": 2}, "launched on bad input"),
+        ({"intrusions": (Intrusion("y", 0, 4),), "intrusion_count": 1}, "wrote on bad input"),
+    ],
+)
+def test_what_a_launcher_does_wrong_with_bad_input(
+    tmp_path: Path, change: dict[str, object], kind: str
+) -> None:
+    """Fault: bad input is taken, launched on, or answered by writing the output."""
+
+    def leaves(run: Run) -> RunOutput:
+        output = right_output(run)
+        return replace(output, **change) if run.id == "one.refuse-null-x" else output  # type: ignore[arg-type]
+
+    outcomes = check_launch(subject(tmp_path, sweeps(), leaves=leaves))
+    assert kinds(outcomes) == [[kind], []]
+    assert outcomes[0].findings[0].details == (("changed", "x is null"),)
+
+
+def test_a_graph_is_captured_at_other_values(tmp_path: Path) -> None:
+    """Fault: replay on the values that it was captured at proves nothing."""
+    made = subject(tmp_path, sweeps(), fixtures=("one",))
+    check_launch(made)
+    (graph,) = [run for run in made.asked if run.mode == "graph"]
+    assert graph.captured is not None
+    assert (graph.case["factor"], graph.captured["factor"]) == ((2, 3), (1, 1))
+
+
+def test_two_streams_get_different_data(tmp_path: Path) -> None:
+    """Fault: with the same data on both, a shared workspace holds the right values."""
+    made = subject(tmp_path, sweeps(), fixtures=("one",))
+    check_launch(made)
+    (streams,) = [run for run in made.asked if run.mode == "two-streams"]
+    assert streams.captured is not None
+    assert streams.captured.profile == "other"
+
+
+@pytest.mark.parametrize("mode", ["second-call", "graph", "late-producer", "two-streams"])
+def test_a_wrong_output_of_any_mode_is_a_finding(tmp_path: Path, mode: str) -> None:
+    """Fault: the mode runs and nobody looks at what it left."""
+
+    def leaves(run: Run) -> RunOutput:
+        output = right_output(run)
+        if run.mode != mode:
+            return output
+        return replace(output, outputs={"y": np.full_like(output.outputs["y"], 0x40400000)})
+
+    (outcome,) = check_launch(subject(tmp_path, sweeps(), fixtures=("one",), leaves=leaves))
+    assert [f.kind for f in outcome.findings] == ["outside the bound"]
+    assert ("mode", mode) in outcome.findings[0].details
+
+
+def test_a_wrong_second_stream_and_a_difference_are_findings(tmp_path: Path) -> None:
+    """Fault: only the first stream's output is judged."""
+
+    def leaves(run: Run) -> RunOutput:
+        output = right_output(run)
+        if run.mode != "two-streams":
+            return output
+        wrong = {"y": np.full_like(output.second["y"], 0x40400000)}
+        return replace(output, second=wrong, differences=(Difference(1, "y", 4, 4),), difference_count=1)
+
+    (outcome,) = check_launch(subject(tmp_path, sweeps(), fixtures=("one",), leaves=leaves))
+    assert [f.kind for f in outcome.findings] == ["outside the bound", "streams disturb each other"]
+
+
+def test_an_entry_without_a_stream_has_no_stream_modes(tmp_path: Path) -> None:
+    """Fault: modes that the harness must refuse are reported as the kernel's fault."""
+    plain = replace(CONTRACT, entry=Launcher("double_launch", ("x", "y", "rows")))
+    made = subject(tmp_path, sweeps(), fixtures=("one",), contract=plain)
+    (outcome,) = check_launch(made)
+    assert outcome.measures["modes"] == 1
+    assert {run.mode for run in made.asked} == {"second-call", "refuse"}
+
+
+def test_a_refused_case_follows_its_symbols() -> None:
+    """Fault: a larger batch with lists and arrays of the smaller one cannot even be packed."""
+    base = build("one", rows=2)
+    more = refused_case(base, Refusal("more", {"rows": "rows + 1"}))
+    assert more["rows"] == 3
+    assert more["factor"] == (2, 3, 2)
+    assert more.arrays == {}
+    same = refused_case(base, Refusal("null", null=("x",)))
+    assert same.arrays.keys() == base.arrays.keys()
