@@ -316,3 +316,18 @@ def _output(command: list[str]) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout + done.stderr
+
+
+def print_toolchain() -> None:
+    """What was found and what is missing, for a log's first lines."""
+    tools = find_toolchain()
+    if tools.nvcc is not None:
+        print(f"nvcc {tools.version} ({tools.origin}: {tools.nvcc}), g++ {tools.gxx_version}")
+    if tools.sanitizer is not None:
+        print(f"compute-sanitizer {tools.sanitizer_version} ({tools.sanitizer})")
+    for reason in tools.missing.values():
+        print(reason)
+
+
+if __name__ == "__main__":
+    print_toolchain()

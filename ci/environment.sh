@@ -1,0 +1,109 @@
+# Sourced by ci/gate and ci/test: finds or makes the Python to run with, and sets PYTHON.
+#
+#   --toolchain pip     (default) a virtual environment in .venv with everything that ci/constraints.txt pins,
+#                       the CUDA compiler and tools included. Needs Python 3.11+, g++ and, the first time, network.
+#   --toolchain system  the python3, packages and CUDA toolkit that are there. Installs nothing from the network:
+#                       packages that are missing may lie as wheels in .whl/, and so may compute-sanitizer's.
+#
+# Other arguments are left in the array ARGUMENTS.
+
+set -euo pipefail
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$ROOT"
+
+TOOLCHAIN=pip
+ARGUMENTS=()
+while [ $# -gt 0 ]; do
+    case $1 in
+        --toolchain) TOOLCHAIN=${2:?"--toolchain needs pip or system"}; shift 2 ;;
+        --toolchain=*) TOOLCHAIN=${1#*=}; shift ;;
+        *) ARGUMENTS+=("$1"); shift ;;
+    esac
+done
+
+stop() { echo "$*" >&2; exit 3; }
+
+BASE_PYTHON=${PYTHON:-python3}
+command -v "$BASE_PYTHON" >/dev/null || stop "python3 is missing: install Python 3.11 or later"
+"$BASE_PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+    stop "$BASE_PYTHON is $("$BASE_PYTHON" -V 2>&1); Python 3.11 or later is needed (set PYTHON to another one)"
+command -v g++ >/dev/null || stop "g++ is missing: install the system's C++ compiler"
+
+# What the environment holds follows from these; another digest means that it has to be made anew.
+environment_digest() {
+    cat ci/constraints.txt pyproject.toml - <<<"$*" | "$BASE_PYTHON" -c \
+        'import hashlib, sys; print(hashlib.sha256(sys.stdin.buffer.read() + sys.version.encode()).hexdigest())'
+}
+
+# make_environment FOLDER EXTRAS
+make_environment() {
+    local folder=$1 extras=$2 wanted
+    wanted=$(environment_digest "$ROOT" "$extras")
+    PYTHON=$ROOT/$folder/bin/python
+    if [ -x "$PYTHON" ] && [ "$(cat "$folder/complete" 2>/dev/null)" = "$wanted" ]; then
+        return
+    fi
+    echo "making $folder (only this first time needs the network)" >&2
+    rm -f "$folder/complete"
+    "$BASE_PYTHON" -m venv --clear "$folder" ||
+        stop "$BASE_PYTHON cannot make a virtual environment: install its venv module (apt install python3-venv)"
+    "$PYTHON" -m pip install --quiet --disable-pip-version-check --constraint ci/constraints.txt \
+        --editable ".[$extras]" || stop "the packages could not be installed; without network, see --toolchain system"
+    echo "$wanted" >"$folder/complete"
+}
+
+# use_system MODULE...: the modules are names as they are imported.
+use_system() {
+    local missing
+    PYTHON=$BASE_PYTHON
+    export PYTHONPATH=$ROOT${PYTHONPATH:+:$PYTHONPATH}
+    missing=$(missing_modules "$@")
+    if [ -n "$missing" ] && compgen -G ".whl/*.whl" >/dev/null; then
+        "$BASE_PYTHON" -m venv --system-site-packages .venv-system || stop "cannot make .venv-system for .whl/"
+        PYTHON=$ROOT/.venv-system/bin/python
+        # shellcheck disable=SC2086
+        "$PYTHON" -m pip install --quiet --disable-pip-version-check --no-index --find-links .whl $missing ||
+            stop "the wheels in .whl/ are not enough"
+        missing=$(missing_modules "$@")
+    fi
+    [ -z "$missing" ] || stop "missing Python packages: $missing (install them, or lay their wheels in .whl/)"
+    find_system_sanitizer
+}
+
+missing_modules() {
+    "$PYTHON" - "$@" <<'PY'
+import importlib.util
+import sys
+
+names = {"xdist": "pytest-xdist", "pytest_timeout": "pytest-timeout"}
+print(*(names.get(m, m) for m in sys.argv[1:] if importlib.util.find_spec(m) is None))
+PY
+}
+
+# VERIFY_SANITIZER, if it is not set: a compute-sanitizer wheel in .whl/, unpacked once.
+find_system_sanitizer() {
+    local wheel folder=build/sanitizer
+    [ -z "${VERIFY_SANITIZER:-}" ] || return 0
+    wheel=$(compgen -G ".whl/nvidia_cuda_sanitizer_api-*.whl" | sort | tail -n 1) || return 0
+    if [ ! -f "$folder/$(basename "$wheel")" ]; then
+        rm -rf "$folder"
+        mkdir -p "$folder"
+        "$BASE_PYTHON" -m zipfile -e "$wheel" "$folder"
+        chmod -R u+rwX,a+x "$folder"
+        touch "$folder/$(basename "$wheel")"
+    fi
+    export VERIFY_SANITIZER=$ROOT/$folder
+}
+
+# prepare EXTRAS MODULE...
+prepare() {
+    local extras=$1
+    shift
+    case $TOOLCHAIN in
+        pip) make_environment .venv "$extras" ;;
+        system) use_system "$@" ;;
+        *) echo "--toolchain is pip or system, not '$TOOLCHAIN'" >&2; exit 2 ;;
+    esac
+    export VERIFY_TOOLCHAIN=$TOOLCHAIN
+    "$PYTHON" -m verify.harness.toolchain
+}
