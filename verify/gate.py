@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from verify.case.case import Case
 from verify.check.compare import check_compare
 from verify.check.determinism import check_determinism
 from verify.check.launch import check_launch
-from verify.check.parity import check_parity
 from verify.check.poison import check_poison
 from verify.check.sanitize import check_tools
 from verify.check.subject import Subject
@@ -42,7 +41,6 @@ NATIVE_CHECKS: Mapping[str, Check] = {
     "poison": check_poison,
     "determinism": check_determinism,
     "launch": check_launch,
-    "parity": check_parity,
 }
 
 
@@ -51,7 +49,8 @@ class Selection:
     """What to verify.
 
     expression: ``-k`` over fixture names. fixtures: names instead of an expression; both empty means all.
-    checks: empty for the device's usual ones.
+    checks: empty for the device's usual ones. architecture: None builds for the device's own. keep: where a
+    folder that reproduces a finding without Python is left; None: nowhere.
     """
 
     contracts: tuple[Contract, ...]
@@ -60,6 +59,7 @@ class Selection:
     checks: tuple[str, ...] = ()
     strict: bool = False
     architecture: str | None = None
+    keep: Path | None = None
 
     def select(self, names: Sequence[str]) -> Sequence[str]:
         """The fixtures wanted, of all ``names``. Raises SelectionError when none is."""
@@ -73,7 +73,7 @@ class Prepared:
     contract: Contract
     build: Build
     fixtures: tuple[ResolvedFixture, ...]
-    cases: Mapping[str, Mapping[str, Case]] = field(default_factory=dict)
+    cases: Mapping[str, Mapping[str, Case]]
 
 
 def usual_checks(device: Device | None) -> tuple[str, ...]:
@@ -108,8 +108,8 @@ def prepare(
     wanted = [f for f in fixtures if f.name in chosen]
     build = build_harness(contract, architecture, progress)
 
-    def ask(asked: Contract, requests: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, int]]:
-        return query_plans(build, asked, requests, sm_count)
+    def ask(requests: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, int]]:
+        return query_plans(build, contract, requests, sm_count)
 
     resolved = resolve_fixtures(wanted, contract, ask if contract.plan else None)
     progress(f"{contract.name}: building {len(resolved)} fixtures' cases")
@@ -133,7 +133,8 @@ def run_gate(
             begun = time.monotonic()
             progress(f"{contract.name}: building the harness")
             sm_count = info.sm_count if info is not None else 132
-            ready = prepare(contract, selection.select, selection.architecture, sm_count, progress)
+            architecture = selection.architecture or (info.architecture if info is not None else None)
+            ready = prepare(contract, selection.select, architecture, sm_count, progress)
             if device is None:
                 outcomes = _without_device(ready, checks, missing)
             else:

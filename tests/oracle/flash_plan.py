@@ -23,7 +23,7 @@ def plan(symbols: Mapping[str, Any], sm_count: int = SM_COUNT) -> dict[str, int]
     dim, group = symbols["D"], symbols["NH"] // symbols["NKV"]
     tile = 16 if dim == 512 else 32
     units = symbols["B"] * symbols["NKV"] * -(-group // 16)
-    slots = sm_count * {512: 1, 256: 2}.get(dim, 4)
+    slots = sm_count * {512: 1, 256: 2}.get(dim, 3)
     longest = symbols["window"] or symbols["capacity"]
     splits = symbols["splits"] or min(_chosen(units, slots, -(-longest // tile)), -(-longest // tile))
     state = symbols["B"] * symbols["NH"] * splits * 4
@@ -54,7 +54,7 @@ def _chosen(units: int, slots: int, most: int) -> int:
     return best
 
 
-def ask(_: Contract, requests: Sequence[Mapping[str, Any]]) -> list[dict[str, int]]:
+def ask(requests: Sequence[Mapping[str, Any]]) -> list[dict[str, int]]:
     """A plan query as the fixture resolver wants it."""
     return [plan(symbols) for symbols in requests]
 

@@ -13,10 +13,9 @@ from verify.case.pack import RunOutput, read_output, write_pack
 from verify.case.run import Run
 from verify.contract import Contract
 from verify.device.interface import Device, Execution, Job, RunResult, RunStatus, Tool
-from verify.fixture.resolve import ResolvedFixture
+from verify.fixture.resolve import PlanQuestion, ResolvedFixture
 from verify.oracle.expectation import Quantity, expect
 
-PlanQuestion = Callable[[Sequence[Mapping[str, Any]]], Sequence[Mapping[str, int]]]
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,10 @@ from verify.finding import EXIT_USAGE
 from verify.fixture.schema import FixtureError
 from verify.selection import SelectionError
 
-out = Console(soft_wrap=True)
+_PIPED_WIDTH = 150
+"""Columns when the output is no terminal: a table in a CI log must not be squeezed into 80."""
+
+out = Console(soft_wrap=True, width=None if sys.stdout.isatty() else _PIPED_WIDTH)
 err = Console(stderr=True, soft_wrap=True)
 
 USAGE_ERRORS = (ContractError, FixtureError, SelectionError, ExpressionError, ProfileError)

@@ -6,6 +6,7 @@ import json
 from typing import Annotated, Any
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from verify.case.build import profiles_of
@@ -33,7 +34,12 @@ def list_kernels(
         out.print_json(json.dumps(described))
         return
     for kernel in described:
-        table = Table(title=f"{kernel['kernel']}  ({kernel['source']})", title_justify="left", pad_edge=False)
+        table = Table(
+            title=f"{kernel['kernel']}  ({kernel['source']})",
+            title_justify="left",
+            pad_edge=False,
+            box=SIMPLE_HEAD,
+        )
         table.add_column("fixture", no_wrap=True)
         table.add_column("pins")
         for fixture in kernel["fixtures"]:
@@ -64,14 +70,14 @@ def _print_matrix(contracts: tuple[Contract, ...], as_json: bool) -> None:
                  for n, r in rows.items()}  # fmt: skip
         out.print_json(json.dumps({"checks": plain, "profiles": profiles}))
         return
-    table = Table(title="checks", title_justify="left", pad_edge=False)
+    table = Table(title="checks", title_justify="left", pad_edge=False, box=SIMPLE_HEAD)
     for column in ("check", "profiles", "fills", "mode", "why"):
         table.add_column(column)
     for name, row in rows.items():
         table.add_row(name, row.profiles, ", ".join(row.fills) or "none", row.mode, row.reason)
     out.print(table)
     for kernel, named in profiles.items():
-        table = Table(title=f"profiles of {kernel}", title_justify="left", pad_edge=False)
+        table = Table(title=f"profiles of {kernel}", title_justify="left", pad_edge=False, box=SIMPLE_HEAD)
         for column in ("profile", "under the tools", "pins"):
             table.add_column(column)
         for name, profile in named.items():

@@ -61,6 +61,10 @@ Json = Annotated[
 ]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every finding.", show_default=False)]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.", show_default=False)]
+Tripwires = Annotated[
+    bool,
+    typer.Option("--tripwires/--no-tripwires", help="Run each tool on its planted fault, on each device."),
+]
 Architecture = Annotated[
     str | None,
     typer.Option(

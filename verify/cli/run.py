@@ -13,7 +13,6 @@ from verify.cli.console import fail, out, progress_line
 from verify.device.select import NoDevice, select_device
 from verify.gate import Selection, run_gate, usual_checks
 from verify.report.report import as_json
-from verify.report.reproduction import keep_reproductions
 from verify.report.terminal import print_report
 from verify.selection import select_checks
 
@@ -36,18 +35,17 @@ def run(
 ) -> None:
     """Prove kernels on their fixtures: a table, the findings, one verdict.
 
-    [bold]verify run[/] proves every kernel of the suite; [bold]verify run flash_decode -k wrap --check compare[/]
-    one check on two fixtures; [bold]verify run mine/kernel.cu[/] your own, with its contract beside it.
+    [bold]verify run[/] proves every kernel of the suite, [bold]verify run flash_decode -k wrap[/] two fixtures
+    of one, [bold]verify run mine/kernel.cu[/] your own, with its contract beside it.
     """
     contracts = options.contracts(kernels)
     choice = select_device(device)
     missing = choice.reason if isinstance(choice, NoDevice) else ""
     chosen = None if isinstance(choice, NoDevice) else choice
     checks = select_checks(check or (), usual_checks(chosen))
-    selection = Selection(contracts, expression, checks, strict, arch)
+    selection = Selection(contracts, expression, (), checks, strict, arch, findings)
     with progress_line(quiet) as progress:
         report = run_gate(selection, chosen, missing, progress)
-        report = keep_reproductions(report, findings)
     if as_json_text:
         out.print_json(json.dumps(as_json(report)))
     else:

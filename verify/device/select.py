@@ -20,6 +20,11 @@ class NoDevice:
     reason: str
 
 
+def devices() -> Mapping[str, Device]:
+    """Every device that this version has, usable or not, by name."""
+    return {name: make() for name, make in _DEVICES.items()}
+
+
 def select_device(choice: str) -> Device | NoDevice:
     """The device of that name, or the first usable one for ``auto``. Raises ValueError for another name."""
     if choice not in CHOICES:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -48,7 +49,9 @@ def verdict_line(report: Report) -> Text:
 
 def _table(kernel: KernelReport, checks: tuple[str, ...]) -> Table:
     present = [c for c in CHECKS if c in checks or any(o.check == c for o in kernel.outcomes)]
-    table = Table(title=f"{kernel.kernel}  ({kernel.source})", title_justify="left", pad_edge=False)
+    table = Table(
+        title=f"{kernel.kernel}  ({kernel.source})", title_justify="left", pad_edge=False, box=SIMPLE_HEAD
+    )
     table.add_column("fixture", no_wrap=True)
     for check in present:
         table.add_column(check, no_wrap=True)

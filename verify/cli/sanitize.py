@@ -1,0 +1,57 @@
+"""``verify sanitize``: the checking tools over the suite's kernels, or over any program."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from verify.cli import options
+from verify.cli.console import fail, out, progress_line
+from verify.device.interface import TOOLS
+from verify.device.select import NoDevice, select_device
+from verify.gate import Selection, run_gate
+from verify.report.report import as_json
+from verify.report.terminal import print_report
+
+_NAMES = (*TOOLS, "all")
+
+
+def sanitize(
+    context: typer.Context,
+    kernels: options.Kernels = None,
+    tool: Annotated[
+        list[str] | None,
+        typer.Option("--tool", metavar="|".join(_NAMES), help="Which tool (repeatable).", show_default=False),
+    ] = None,
+    expression: options.Expression = None,
+    device: options.DeviceChoice = "auto",
+    strict: options.Strict = False,
+    arch: options.Architecture = None,
+    as_json_text: options.Json = False,
+    verbose: options.Verbose = False,
+    quiet: options.Quiet = False,
+    findings: options.KeepFolder = Path("verify-findings"),
+) -> None:
+    """Run memcheck, initcheck, racecheck or synccheck over kernels.
+
+    [bold]verify sanitize --tool racecheck flash_decode -k wrap[/] runs one tool over two fixtures.
+    """
+    asked = tool or ["all"]
+    for name in asked:
+        if name not in _NAMES:
+            fail(f"--tool {name}: is not one of {', '.join(_NAMES)}")
+    tools = tuple(t for t in TOOLS if "all" in asked or t in asked)
+    choice = select_device(device)
+    chosen = None if isinstance(choice, NoDevice) else choice
+    missing = choice.reason if isinstance(choice, NoDevice) else ""
+    selection = Selection(options.contracts(kernels), expression, (), tools, strict, arch, findings)
+    with progress_line(quiet) as progress:
+        report = run_gate(selection, chosen, missing, progress)
+    if as_json_text:
+        out.print_json(json.dumps(as_json(report)))
+    else:
+        print_report(report, out, verbose)
+    raise SystemExit(report.exit_code)
