@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from verify.check.sanitize import check_tools
 from verify.check.subject import Subject
 from verify.contract import Contract
 from verify.device.interface import TOOLS, Device, Tool
+from verify.device.sanitizer.suppress import suppression_notes, suppressions_of
 from verify.discovery import fixture_file, own_contract_files, source_file
 from verify.finding import Outcome
 from verify.fixture.resolve import ResolvedFixture, resolve_fixtures
@@ -150,8 +152,14 @@ def run_gate(
                     time.monotonic() - begun,
                 )
             )
-    notes = device.notes() if device is not None else ()
+    notes = _notes(device, selection.contracts)
     return Report(tuple(reports), info, tuple(checks), notes, time.monotonic() - started, selection.strict)
+
+
+def _notes(device: Device | None, contracts: Sequence[Contract]) -> tuple[str, ...]:
+    """What the report must print: the device's own notes, and the known false alarms that it leaves out."""
+    known = dict.fromkeys(s for contract in contracts for s in suppressions_of(contract.directory))
+    return (*(device.notes() if device is not None else ()), *suppression_notes(known, date.today()))
 
 
 def _on_device(

@@ -11,15 +11,20 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
+from datetime import date
 
 from verify.case.run import Run
 from verify.check.matrix import runs_for
 from verify.check.subject import Subject
 from verify.device.interface import Execution, RunStatus, Tool, ToolRecord
+from verify.device.sanitizer.suppress import suppressions_of, unsuppressed
 from verify.finding import Finding, Outcome, Severity, Verdict
 
 PROCESSES = max(2, min(8, os.cpu_count() or 2))
 """Suspects repeated at once, all tools together: most of a tool's time is its start."""
+
+SANITIZER = "compute-sanitizer"
+"""A GPU's tools among a device's versions; the CPU device has none, and no known false alarm."""
 
 RUN_SECONDS = 300.0
 """Limit of one run under a tool, which slows a kernel down by one to two orders of magnitude."""
@@ -44,7 +49,7 @@ def check_tool(subject: Subject, tool: Tool, alone: Executor) -> list[Outcome]:
     tripwire = subject.device.tripwire(tool)
     runs = {f: tuple(map(_undirtied, runs_for(tool, cases))) for f, cases in subject.cases.items()}
     every = [run for fixture_runs in runs.values() for run in fixture_runs]
-    batch = subject.start(every, f"{tool}-batch", tool, timeout=RUN_SECONDS)
+    batch = _under(subject, tool, every, "batch")
     suspects = _suspects(every, batch)
     if suspects:
         subject.progress(f"{subject.contract.name}: {tool} repeats {len(suspects)} runs alone")
@@ -92,7 +97,18 @@ def _unrepeated(batch: Execution, alone: Sequence[Execution]) -> ToolRecord | No
 
 
 def _alone(subject: Subject, tool: Tool, run: Run) -> Execution:
-    return subject.start([run], f"{tool}-{run.id}", tool, timeout=RUN_SECONDS)
+    return _under(subject, tool, [run], run.id)
+
+
+def _under(subject: Subject, tool: Tool, runs: Sequence[Run], name: str) -> Execution:
+    """One process under the tool, without the records that are known false alarms of its version."""
+    execution = subject.start(runs, f"{tool}-{name}", tool, timeout=RUN_SECONDS)
+    version = subject.device.info().versions.get(SANITIZER)
+    if version is None or not execution.records:
+        return execution
+    known = suppressions_of(subject.contract.directory)
+    number = tuple(map(int, version.split(".")))
+    return replace(execution, records=unsuppressed(execution.records, known, number, date.today()))
 
 
 def _judge(
@@ -160,9 +176,8 @@ def distinct_faults(records: Iterable[ToolRecord]) -> list[ToolRecord]:
 def _finding(subject: Subject, tool: Tool, fixture: str, run: Run, record: ToolRecord) -> Finding:
     where = f"thread {record.thread} of block {record.block}" if record.block and record.thread else ""
     details = [(f"access {number}", text) for number, text in enumerate(record.accesses, 1)]
-    version = subject.device.info().versions.get("compute-sanitizer")
-    if version:
-        details.append(("tool", f"compute-sanitizer {version}"))
+    if version := subject.device.info().versions.get(SANITIZER):
+        details.append(("tool", f"{SANITIZER} {version}"))
     return Finding(
         tool,
         subject.contract.name,

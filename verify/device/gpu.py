@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -27,7 +26,6 @@ from verify.device.sanitizer.options import arguments, version_doubt
 from verify.device.sanitizer.program import Missing, Sanitizer, find_sanitizer
 from verify.device.sanitizer.proof import doubt_of_process, doubt_of_runs, first_doubt
 from verify.device.sanitizer.read_log import read_logs
-from verify.device.sanitizer.suppress import OWN_FILE, Suppression, load_suppressions, split_suppressed
 from verify.device.sanitizer.tripwire import Tripwires
 from verify.device.session import Command, ProcessEnd, Session, run_session
 from verify.harness.toolchain import find_toolchain
@@ -35,13 +33,9 @@ from verify.harness.toolchain import find_toolchain
 
 @dataclass
 class GpuDevice:
-    """All visible GPUs of this machine as one device; a job runs on one of them.
+    """All visible GPUs of this machine as one device; a job runs on one of them."""
 
-    suppression_files: known false alarms of the tools, ours and those beside a user's contract.
-    """
-
-    suppression_files: Sequence[Path] = (OWN_FILE,)
-    name: Literal["gpu"] = "gpu"
+    name: Literal["gpu", "cpu"] = "gpu"
     tools: tuple[Tool, ...] = TOOLS
     _tripwires: Tripwires = field(default_factory=Tripwires)
 
@@ -52,10 +46,6 @@ class GpuDevice:
     @property
     def _pool(self) -> GpuPool:
         return _pool_once()
-
-    @cached_property
-    def _suppressions(self) -> tuple[Suppression, ...]:
-        return load_suppressions(*self.suppression_files)
 
     def available(self) -> Availability:
         """Whether there is a driver with a GPU. A missing compute-sanitizer is the tools' own matter."""
@@ -79,17 +69,13 @@ class GpuDevice:
         )
 
     def notes(self) -> tuple[str, ...]:
-        """What every report prints: the tools' blind spot, a tool that is too old, suppressions in force."""
+        """What every report prints: the tools' blind spot, and a tool that is missing or too old."""
         lines = ["no compute-sanitizer tool sees races between blocks on global memory; --device cpu does"]
         sanitizer = find_sanitizer()
         if isinstance(sanitizer, Missing):
             lines.append(sanitizer.reason)
         elif doubt := version_doubt(sanitizer.version):
             lines.append(doubt)
-        today = date.today()
-        for suppression in self._suppressions:
-            state = "suppressed" if today <= suppression.expires else "expired suppression"
-            lines.append(f"{state}: {suppression}")
         return tuple(lines)
 
     def execute(self, job: Job, progress: Progress | None = None) -> Execution:
@@ -147,8 +133,7 @@ class GpuDevice:
             log = read_logs(tool, *logs(index))
             doubts.append(doubt_of_process(end, log))
             if log is not None:
-                kept, _ = split_suppressed(log.records, self._suppressions, sanitizer.version, date.today())
-                records += kept
+                records += log.records
                 summary = log.summary or summary
         doubts.append(doubt_of_runs(session.results))
         return Execution(

@@ -13,6 +13,9 @@ from verify.device.interface import TOOLS, ToolRecord
 from verify.device.sanitizer.options import Version
 
 OWN_FILE = Path(__file__).with_name("suppressions.toml")
+FILE_NAME = OWN_FILE.name
+"""What the file beside a user's contract is called."""
+
 _REQUIRED = {"tool", "kernel", "file", "line", "reason", "expires"}
 _OPTIONAL = {"kind", "since", "until"}
 
@@ -64,19 +67,24 @@ def load_suppressions(*files: Path) -> tuple[Suppression, ...]:
     return tuple(entry for file in files if file.is_file() for entry in _load(file))
 
 
-def split_suppressed(
+def suppressions_of(contract_directory: Path) -> tuple[Suppression, ...]:
+    """The entries that hold for a contract: ours, and those beside it. Raises SuppressionError."""
+    return load_suppressions(OWN_FILE, contract_directory / FILE_NAME)
+
+
+def suppression_notes(suppressions: Iterable[Suppression], today: date) -> tuple[str, ...]:
+    """One line an entry, for every report; one that has expired says so."""
+    return tuple(
+        f"{'suppressed' if today <= entry.expires else 'expired suppression'}: {entry}"
+        for entry in suppressions
+    )
+
+
+def unsuppressed(
     records: Iterable[ToolRecord], suppressions: Sequence[Suppression], version: Version, today: date
-) -> tuple[tuple[ToolRecord, ...], tuple[tuple[ToolRecord, Suppression], ...]]:
-    """The records that stand, and those that a suppression covers, with it."""
-    kept: list[ToolRecord] = []
-    dropped: list[tuple[ToolRecord, Suppression]] = []
-    for record in records:
-        covering = next((s for s in suppressions if s.covers(record, version, today)), None)
-        if covering is None:
-            kept.append(record)
-        else:
-            dropped.append((record, covering))
-    return tuple(kept), tuple(dropped)
+) -> tuple[ToolRecord, ...]:
+    """The records that no suppression covers."""
+    return tuple(r for r in records if not any(s.covers(r, version, today) for s in suppressions))
 
 
 def _load(file: Path) -> Iterable[Suppression]:

@@ -1,0 +1,118 @@
+"""Suppressions: a known false alarm is dropped exactly where, when and for what it was written down."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from verify.device.interface import ToolRecord
+from verify.device.sanitizer.suppress import (
+    OWN_FILE,
+    Suppression,
+    SuppressionError,
+    load_suppressions,
+    suppression_notes,
+    unsuppressed,
+)
+from verify.finding import SourceLine
+
+ENTRY = """
+[[suppression]]
+tool = "racecheck"
+kernel = "bulk"
+file = "pipeline.cu"
+line = 118
+since = "2026.4"
+until = "2026.4"
+kind = "RAW"
+expires = 2027-06-30
+reason = "the tool does not follow the phase of the barrier"
+"""
+
+PLACE = SourceLine("/a/pipeline.cu", 118)
+RECORD = ToolRecord("racecheck", "RAW hazard", "m", function="bulk_copy", source=PLACE)
+TODAY = date(2027, 1, 1)
+
+
+def loaded(tmp_path: Path, text: str) -> tuple[Suppression, ...]:
+    file = tmp_path / "suppressions.toml"
+    file.write_text(text)
+    return load_suppressions(file)
+
+
+def stands(tmp_path: Path, record: ToolRecord, version: tuple[int, ...], today: date) -> bool:
+    return unsuppressed([record], loaded(tmp_path, ENTRY), version, today) == (record,)
+
+
+def test_the_known_false_alarm_is_dropped(tmp_path: Path) -> None:
+    """Fault: suppressions have no effect."""
+    assert not stands(tmp_path, RECORD, (2026, 4, 0, 0), TODAY)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        ToolRecord("memcheck", "RAW hazard", "m", function="bulk_copy", source=PLACE),
+        ToolRecord("racecheck", "WAW hazard", "m", function="bulk_copy", source=PLACE),
+        ToolRecord("racecheck", "RAW hazard", "m", function="other", source=PLACE),
+        replace(RECORD, source=SourceLine("pipeline.cu", 119)),
+        replace(RECORD, source=SourceLine("x.cu", 118)),
+        ToolRecord("racecheck", "RAW hazard", "m", function="bulk_copy"),
+    ],
+)
+def test_any_other_record_stands(tmp_path: Path, other: ToolRecord) -> None:
+    """Fault: a suppression hides a fault of another tool, kind, kernel, line or file."""
+    assert stands(tmp_path, other, (2026, 4, 0, 0), TODAY)
+
+
+@pytest.mark.parametrize("version", [(2026, 3, 9), (2026, 5, 0), (2025, 3, 1)])
+def test_another_version_of_the_tool_is_believed(tmp_path: Path, version: tuple[int, ...]) -> None:
+    """Fault: a false alarm of one release hides true ones of the next."""
+    assert stands(tmp_path, RECORD, version, TODAY)
+
+
+def test_after_its_expiry_it_is_a_finding_again(tmp_path: Path) -> None:
+    """Fault: a suppression lives for ever."""
+    assert not stands(tmp_path, RECORD, (2026, 4, 0), date(2027, 6, 30))
+    assert stands(tmp_path, RECORD, (2026, 4, 0), date(2027, 7, 1))
+
+
+def test_every_entry_has_a_line_for_the_report(tmp_path: Path) -> None:
+    """Fault: a report that does not say what it leaves out."""
+    entries = loaded(tmp_path, ENTRY)
+    (line,) = suppression_notes(entries, TODAY)
+    assert line.startswith("suppressed: racecheck in bulk at pipeline.cu:118 until 2027-06-30: the tool")
+    (line,) = suppression_notes(entries, date(2028, 1, 1))
+    assert line.startswith("expired suppression: ")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (('tool = "racecheck"', 'tool = "race"'), "tool: is not one of memcheck"),
+        (('reason = "the tool does not follow the phase of the barrier"', ""), "lacks reason"),
+        (("expires = 2027-06-30", 'expires = "soon"'), "expires: must be a date"),
+        (("line = 118", 'line = "118"'), "line must be an integer"),
+        (('kernel = "bulk"', 'kernel = "("'), "kernel: "),
+        (('since = "2026.4"', 'since = "new"'), "since: must be a version"),
+        (("[[suppression]]", '[[suppression]]\nwhy = "x"'), "has no field why"),
+        (("[[suppression]]", "[[suppression"), "suppressions.toml: "),
+    ],
+)
+def test_a_bad_file_is_one_line_that_names_entry_and_field(
+    tmp_path: Path, change: tuple[str, str], says: str
+) -> None:
+    """Fault: a misspelt entry suppresses everything or nothing."""
+    with pytest.raises(SuppressionError, match=r"suppressions\.toml") as raised:
+        loaded(tmp_path, ENTRY.replace(*change))
+    assert says in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_our_own_file_can_be_read() -> None:
+    """Fault: the shipped file is broken, so that every report fails."""
+    assert OWN_FILE.is_file()
+    assert load_suppressions(OWN_FILE) == ()
