@@ -29,27 +29,31 @@ command -v "$BASE_PYTHON" >/dev/null || stop "python3 is missing: install Python
     stop "$BASE_PYTHON is $("$BASE_PYTHON" -V 2>&1); Python 3.11 or later is needed (set PYTHON to another one)"
 command -v g++ >/dev/null || stop "g++ is missing: install the system's C++ compiler"
 
-# What the environment holds follows from these; another digest means that it has to be made anew.
-environment_digest() {
-    cat ci/constraints.txt pyproject.toml - <<<"$*" | "$BASE_PYTHON" -c \
-        'import hashlib, sys; print(hashlib.sha256(sys.stdin.buffer.read() + sys.version.encode()).hexdigest())'
-}
-
-# make_environment FOLDER EXTRAS
+# make_environment FOLDER EXTRA...: FOLDER/complete holds a digest of what the environment was made from, then the
+# extras that are in it, so that ci/gate and ci/test share one and neither needs the network twice.
 make_environment() {
-    local folder=$1 extras=$2 wanted
-    wanted=$(environment_digest "$ROOT" "$extras")
+    local folder=$1 made from
+    shift
     PYTHON=$ROOT/$folder/bin/python
-    if [ -x "$PYTHON" ] && [ "$(cat "$folder/complete" 2>/dev/null)" = "$wanted" ]; then
-        return
+    from=$(cat ci/constraints.txt pyproject.toml - <<<"$ROOT $("$BASE_PYTHON" -VV)" | "$BASE_PYTHON" -c \
+        'import hashlib, sys; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest())')
+    made=$(cat "$folder/complete" 2>/dev/null || true)
+    if [ ! -x "$PYTHON" ] || [ "${made%% *}" != "$from" ]; then
+        made=$from
+        "$BASE_PYTHON" -m venv --clear "$folder" ||
+            stop "$BASE_PYTHON cannot make a virtual environment: install its venv module (apt install python3-venv)"
     fi
-    echo "making $folder (only this first time needs the network)" >&2
+    local extra missing=()
+    for extra in "$@"; do
+        case " $made " in *" $extra "*) ;; *) missing+=("$extra") ;; esac
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    echo "filling $folder: ${missing[*]} (once; needs the network)" >&2
     rm -f "$folder/complete"
-    "$BASE_PYTHON" -m venv --clear "$folder" ||
-        stop "$BASE_PYTHON cannot make a virtual environment: install its venv module (apt install python3-venv)"
     "$PYTHON" -m pip install --quiet --disable-pip-version-check --constraint ci/constraints.txt \
-        --editable ".[$extras]" || stop "the packages could not be installed; without network, see --toolchain system"
-    echo "$wanted" >"$folder/complete"
+        --editable ".[$(IFS=,; echo "${missing[*]}")]" ||
+        stop "the packages could not be installed; without network, see --toolchain system"
+    echo "$made ${missing[*]}" >"$folder/complete"
 }
 
 # use_system MODULE...: the modules are names as they are imported.
@@ -95,12 +99,13 @@ find_system_sanitizer() {
     export VERIFY_SANITIZER=$ROOT/$folder
 }
 
-# prepare EXTRAS MODULE...
+# prepare "EXTRA..." MODULE...
 prepare() {
     local extras=$1
     shift
     case $TOOLCHAIN in
-        pip) make_environment .venv "$extras" ;;
+        # shellcheck disable=SC2086
+        pip) make_environment .venv $extras ;;
         system) use_system "$@" ;;
         *) echo "--toolchain is pip or system, not '$TOOLCHAIN'" >&2; exit 2 ;;
     esac
