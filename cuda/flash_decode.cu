@@ -10,21 +10,19 @@
 // query heads that share it, and writes an unnormalised partial (O, m, l). `merge_partials` merges the
 // splits of a head. Neither grid depends on a length, so a captured graph replays at any length.
 //
-// Arithmetic, and where a value is rounded (u = 2^-24; "mma" is mma.sync.m16n8k16, bf16 in, fp32 out):
-//   scores    products of bf16 are exact; each mma adds 16 of them to an fp32 sum in the order and with the
-//             truncation of the tensor core. A score is two chains of D / (32 * kDimWarps) mmas for each of
-//             kDimWarps slices of D, added by fp32 additions. Scores are kept unscaled.
-//   weights   p = ex2.approx.ftz((s - m) * c), m the running maximum of the scores, c = fl32(scale * log2 e)
-//             rounded once from double: one rounding in the difference (none when it is exact: equal scores
-//             give p = 1 exactly), one in the product, then ex2 (relative error 2^-22, results below 2^-126
-//             are 0).
-//   l         fp32 sum of the fp32 p: a thread adds its own 2 * tile / 8 of a tile pairwise in a chain, then
-//             l = fma(l, alpha, sum), alpha = ex2((m_old - m_new) * c); at the end two additions over a quad.
-//   O         p enters as hi + lo, hi = bf16(p), lo = bf16(p - hi): |p - hi - lo| <= 2^-18 p. A tile adds
-//             tile / 16 mmas each of hi and of lo to O * alpha (one rounding).
-//   merge     w_s = ex2((m_s - max m) * c); fma chains over every 16th split, then a chain over those 16;
-//             one fp32 division, one rounding to bf16.
-// Hence sums of integers below 2^24 with equal scores are exact, O and l alike.
+// Where a value is rounded (mma is mma.sync.m16n8k16, bf16 in, fp32 out, with the tensor core's truncation):
+//   scores   products are exact; kDimWarps slices of D with four chains of kScoreSteps / 4 mmas each, their
+//            sums added in fp32. Scores are kept unscaled.
+//   weights  p = ex2.approx.ftz((s - m) * c), m the running maximum, c = fl32(scale * log2 e): one rounding
+//            in the difference, one in the product, 2^-22 in ex2, 0 below 2^-126; equal scores give 1.
+//   l        fp32 sum of the fp32 p: a thread adds its tile / 4 of a tile as a chain of pairs, then
+//            l = fma(l, alpha, sum), alpha = ex2((m_old - m_new) * c); at the end two additions over a quad.
+//   O        p enters as hi = bf16(p) and lo = bf16(p - hi), |p - hi - lo| <= 2^-18 p; a tile adds tile / 16
+//            mmas of each to O * alpha (one rounding).
+//   merge    a lane takes every kMergeLanes-th split, kMergeAtOnce at a time: sum = fma(w, O_s, a * sum),
+//            w = ex2((m_s - top) * c), a = ex2((top_old - top) * c); the lanes, times ex2((top - max) * c),
+//            are added in pairs and the pairs in a chain; l alike; one fp32 division, one rounding to bf16.
+// So with equal scores sums of integers below 2^24 are exact, O and l alike.
 
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -92,21 +90,27 @@ cudaError_t flash_decode_launch(const flash_decode_args* args, cudaStream_t stre
 namespace flash_decode {
 namespace {
 
+constexpr int kHeads = 16;  // query heads a block: the M of the mma
+
 constexpr int kWarps = 4;
 constexpr int kThreads = 32 * kWarps;
-constexpr int kHeads = 16;  // query heads a block: the M of the mma
-constexpr int kStages = 3;  // K and V tiles in flight or in use
+constexpr int kStages = 3;  // a stage is a K and a V tile; one is in use, the others are in flight
 
 constexpr int kMergeColumns = 16;  // threads side by side, four dimensions each
-constexpr int kMergeLanes = 16;    // splits read at once
-constexpr int kMergeThreads = kMergeColumns * kMergeLanes;
 constexpr int kMergeDims = 4 * kMergeColumns;
+constexpr int kMergeLanes = 32;  // splits side by side, at most
+constexpr int kMergeAtOnce = 5;  // splits that a lane loads together
 
-// One stage is 32 KiB for the wide heads, so that three fit the 99 KiB of the smaller architectures.
+// Blocks that share the reading of one KV head.
+constexpr int head_groups_of(int group) { return (group - 1) / kHeads + 1; }
+
+// A stage is 32 KiB at most, so that three fit the 99 KiB of the smaller architectures.
 constexpr int tile_of(int head_dim) { return head_dim == 512 ? 16 : 32; }
 
-// Blocks that share an SM of 228 KiB. Wide heads have large partials, which more blocks would multiply.
-constexpr int blocks_per_sm(int head_dim) { return head_dim == 512 ? 1 : head_dim == 256 ? 2 : 4; }
+// Blocks that an SM needs to keep its share of the memory bandwidth busy, which is what the plan aims at: more
+// would multiply the partials. And blocks that its registers should hold when many rows make a larger grid.
+constexpr int blocks_per_sm(int head_dim) { return head_dim == 512 ? 1 : head_dim == 64 ? 3 : 2; }
+constexpr int resident_blocks(int head_dim) { return head_dim >= 256 ? 2 : 4; }
 
 constexpr int shared_bytes_of(int head_dim) {
   return kStages * 2 * tile_of(head_dim) * head_dim * int(sizeof(__nv_bfloat16)) +  // K and V
@@ -119,35 +123,26 @@ struct Layout {
   static constexpr int kTile = tile_of(D);
   static constexpr int kRowBytes = D * int(sizeof(__nv_bfloat16));
   static constexpr int kTileBytes = kTile * kRowBytes;
-  static constexpr int kRowChunks = D / 8;  // a chunk is the 16 bytes of one cp.async
+  static constexpr int kStageBytes = 2 * kTileBytes;
+  static constexpr int kRowChunks = D / 8;                   // a chunk is the 16 bytes of one cp.async
+  static constexpr int kRowsAtOnce = kThreads / kRowChunks;  // rows that the block copies together
+  static constexpr int kCopies = kTile / kRowsAtOnce;        // copies of a thread for a tile
   static constexpr int kPositionGroups = kTile / 8;
   static constexpr int kDimWarps = kWarps / kPositionGroups;
   static constexpr int kScoreDims = D / kDimWarps;  // dims of a score that one warp sums
   static constexpr int kScoreSteps = kScoreDims / 16;
   static constexpr int kOutDims = D / kWarps;  // dims of the output that one warp owns
   static constexpr int kOutBlocks = kOutDims / 8;
-  static_assert(kPositionGroups * kDimWarps == kWarps && kScoreSteps % 2 == 0 && kOutBlocks % 2 == 0);
+  static_assert(kPositionGroups * kDimWarps == kWarps && kScoreSteps % 4 == 0 && kOutBlocks % 2 == 0);
   static_assert(kThreads % kRowChunks == 0, "a thread keeps its column from row to row");
 };
 
-struct SplitParams {
-  const __nv_bfloat16 *q, *k, *v;
-  const int* lengths;
-  float *o, *m, *l;
-  int num_kv_heads, group, head_groups, num_splits;
+struct Params {
+  flash_decode_args args;
+  float *o, *m, *l;  // in the workspace
+  int group, head_groups, num_splits;
   int capacity, window;  // clamped to INT_MAX, which no position reaches
-  long long q_stride_b;
-  long long k_stride_b, k_stride_h, k_stride_s;
-  long long v_stride_b, v_stride_h, v_stride_s;
-  float c;  // scale * log2(e)
-};
-
-struct MergeParams {
-  const float *o, *m, *l;
-  __nv_bfloat16* out;
-  int num_heads, head_dim, num_splits;
-  long long out_stride_b;
-  float c;
+  float c;               // scale * log2(e)
 };
 
 __device__ __forceinline__ float exp2_approx(float x) {
@@ -158,8 +153,8 @@ __device__ __forceinline__ float exp2_approx(float x) {
 
 // Copies 16 bytes, or writes 16 zero bytes and reads nothing.
 __device__ __forceinline__ void copy_async(uint32_t shared, const void* global, bool live) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(global), "r"(live ? 16 : 0)
-               : "memory");
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;"  //
+               ::"r"(shared), "l"(global), "r"(live ? 16 : 0) : "memory");
 }
 
 __device__ __forceinline__ void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
@@ -169,25 +164,22 @@ __device__ __forceinline__ void copy_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
 }
 
+// Four 8x8 matrices of 16-bit elements, one row address a lane, each transposed on the way if asked for.
+template <bool kTransposed>
 __device__ __forceinline__ void load_matrices(uint32_t (&r)[4], uint32_t shared) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-               : "r"(shared)
-               : "memory");
-}
-
-__device__ __forceinline__ void load_matrices_transposed(uint32_t (&r)[4], uint32_t shared) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-               : "r"(shared)
-               : "memory");
+  if constexpr (kTransposed) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared) : "memory");
+  } else {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared) : "memory");
+  }
 }
 
 // d += a * b, a 16x16 row-major, b 16x8 column-major.
 __device__ __forceinline__ void mma(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-      "{%0, %1, %2, %3};"
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
@@ -217,120 +209,131 @@ __device__ __forceinline__ void wait_for_predecessor() {
 #endif
 }
 
-// Address of a 16-byte chunk in a tile. The XOR spreads the 8 rows of an ldmatrix over all banks.
+// Shared address of a 16-byte chunk of a tile. The XOR spreads the 8 rows of an ldmatrix over all banks.
 template <int D>
 __device__ __forceinline__ uint32_t chunk_address(uint32_t tile, int row, int chunk) {
   return tile + row * Layout<D>::kRowBytes + ((chunk ^ (row & 7)) << 4);
 }
 
-// Starts the copies of one K and V tile: `live` rows from `slot` on, wrapping at the capacity, the rest zero.
-// live <= capacity, so one wrap is all there can be.
+// The part of a split that is still to be loaded.
+struct Cursor {
+  const __nv_bfloat16 *k, *v;
+  unsigned slot;  // of the next row
+  int rows;       // left; none when it is not positive
+};
+
+// Starts the copies of the next K and V tile, wrapping at the capacity. What has no row becomes zero, and
+// reads nothing. A band is no longer than the capacity, so a tile wraps once at most.
 template <int D>
-__device__ __forceinline__ void load_tile(const SplitParams& p, const __nv_bfloat16* k, const __nv_bfloat16* v,
-                                          uint32_t stage, unsigned first_slot, int live) {
+__device__ __forceinline__ void load_tile(Cursor& cursor, const Params& p, uint32_t stage) {
   using L = Layout<D>;
-  constexpr int kRowsAtOnce = kThreads / L::kRowChunks;
-  const int chunk = threadIdx.x % L::kRowChunks;
+  const unsigned capacity = p.capacity;
+  const int chunk = threadIdx.x % L::kRowChunks, first_row = threadIdx.x / L::kRowChunks;
+  const __nv_bfloat16 *k = cursor.k + 8 * chunk, *v = cursor.v + 8 * chunk;
+  const long long k_stride = p.args.k_stride_s, v_stride = p.args.v_stride_s;
+  if (cursor.rows >= L::kTile && cursor.slot + L::kTile <= capacity) {
+    k += (cursor.slot + first_row) * k_stride, v += (cursor.slot + first_row) * v_stride;
 #pragma unroll
-  for (int i = 0; i < L::kTile / kRowsAtOnce; ++i) {
-    const int row = threadIdx.x / L::kRowChunks + i * kRowsAtOnce;
-    const bool is_live = row < live;
-    unsigned slot = is_live ? first_slot + row : 0;
-    if (slot >= unsigned(p.capacity)) slot -= p.capacity;
-    copy_async(chunk_address<D>(stage, row, chunk), k + slot * p.k_stride_s + 8 * chunk, is_live);
-    copy_async(chunk_address<D>(stage + L::kTileBytes, row, chunk), v + slot * p.v_stride_s + 8 * chunk, is_live);
+    for (int i = 0; i < L::kCopies; ++i) {
+      const uint32_t to = chunk_address<D>(stage, first_row + i * L::kRowsAtOnce, chunk);
+      copy_async(to, k, true);
+      copy_async(to + L::kTileBytes, v, true);
+      k += L::kRowsAtOnce * k_stride, v += L::kRowsAtOnce * v_stride;
+    }
+  } else if (cursor.rows > 0) {
+#pragma unroll
+    for (int i = 0; i < L::kCopies; ++i) {
+      const int row = first_row + i * L::kRowsAtOnce;
+      const bool live = row < cursor.rows;
+      unsigned slot = live ? cursor.slot + row : 0;
+      if (slot >= capacity) slot -= capacity;
+      const uint32_t to = chunk_address<D>(stage, row, chunk);
+      copy_async(to, k + slot * k_stride, live);
+      copy_async(to + L::kTileBytes, v + slot * v_stride, live);
+    }
   }
+  cursor.slot += L::kTile;
+  if (cursor.slot >= capacity) cursor.slot -= capacity;
+  cursor.rows -= L::kTile;
 }
 
 // One block: one split of one (batch, KV head), up to 16 query heads.
 template <int D>
-__global__ void __launch_bounds__(kThreads, blocks_per_sm(D)) attend_split(const SplitParams p) {
+__global__ void __launch_bounds__(kThreads, resident_blocks(D)) attend_split(const Params p) {
   using L = Layout<D>;
   extern __shared__ __align__(128) unsigned char shared[];
-  float4* const scores = reinterpret_cast<float4*>(shared + kStages * 2 * L::kTileBytes);  // [kWarps][32]
+  float4* const scores = reinterpret_cast<float4*>(shared + kStages * L::kStageBytes);  // [kWarps][32]
   const uint32_t stages = uint32_t(__cvta_generic_to_shared(shared));
+  const flash_decode_args& args = p.args;
   allow_dependents();
 
   const int split = blockIdx.x % p.num_splits;
   unsigned unit = blockIdx.x / p.num_splits;
   const int head_group = unit % p.head_groups;
   unit /= p.head_groups;
-  const int kv_head = unit % p.num_kv_heads;
-  const int batch = unit / p.num_kv_heads;
+  const int kv_head = unit % args.num_kv_heads;
+  const int batch = unit / args.num_kv_heads;
   const int first_head = kv_head * p.group + head_group * kHeads;
   const int heads = min(kHeads, p.group - head_group * kHeads);
 
   // The share of the live band. A band that cannot be in the cache is not read: NaN marks the row.
-  const int len = max(p.lengths[batch], 0);
+  const int len = max(args.lengths[batch], 0);
   const int lo = p.window != 0 && len > p.window ? len - p.window : 0;
   const bool fits = len - lo <= p.capacity;
-  const long long tiles = fits ? (static_cast<long long>(len - lo) + L::kTile - 1) / L::kTile : 0;
-  const int first_tile = int(split * tiles / p.num_splits);
-  const int num_tiles = int((split + 1) * tiles / p.num_splits) - first_tile;
-  const long long first_position = lo + static_cast<long long>(first_tile) * L::kTile;
+  const long long band = fits ? len - lo : 0, tiles = (band + L::kTile - 1) / L::kTile;
+  const long long begin = split * tiles / p.num_splits * L::kTile;
+  const long long end = min((split + 1) * tiles / p.num_splits * L::kTile, band);
+  int live = int(end - begin);  // rows from the tile at hand to the end of the split
 
-  const __nv_bfloat16* const k = p.k + batch * p.k_stride_b + kv_head * p.k_stride_h;
-  const __nv_bfloat16* const v = p.v + batch * p.v_stride_b + kv_head * p.v_stride_h;
-  unsigned load_slot = unsigned(first_position % p.capacity);
-  int load_live = int(len - first_position);  // live rows from the next tile to load to the band's end
-  const auto load_next = [&](int index) {
-    if (index < num_tiles) {
-      load_tile<D>(p, k, v, stages + index % kStages * 2 * L::kTileBytes, load_slot, load_live);
-      load_slot += L::kTile;
-      if (load_slot >= unsigned(p.capacity)) load_slot -= p.capacity;
-      load_live -= L::kTile;
-    }
-    copy_commit();
-  };
+  const auto* const k = static_cast<const __nv_bfloat16*>(args.k) + batch * args.k_stride_b;
+  const auto* const v = static_cast<const __nv_bfloat16*>(args.v) + batch * args.v_stride_b;
+  Cursor cursor = {k + kv_head * args.k_stride_h, v + kv_head * args.v_stride_h,
+                   unsigned((lo + begin) % p.capacity), live};
 #pragma unroll
-  for (int i = 0; i < kStages - 1; ++i) load_next(i);
+  for (int stage = 0; stage < kStages - 1; ++stage) {
+    load_tile<D>(cursor, p, stages + stage * L::kStageBytes);
+    copy_commit();
+  }
 
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int row = lane / 4;         // an mma fragment has the query heads row and row + 8,
+  const int row = lane / 4;           // a fragment has the query heads row and row + 8,
   const int column = 2 * (lane % 4);  // and the columns column and column + 1 of 8
   const int position_group = warp % L::kPositionGroups, dim_warp = warp / L::kPositionGroups;
 
-  uint32_t q[L::kScoreSteps][4];
-  {
-    const __nv_bfloat16* const rows = p.q + batch * p.q_stride_b + static_cast<long long>(first_head) * D +
-                                      dim_warp * L::kScoreDims + column;
+  uint32_t q[L::kScoreSteps][4] = {};
+  const auto* const q_rows = static_cast<const __nv_bfloat16*>(args.q) + batch * args.q_stride_b +
+                             static_cast<long long>(first_head) * D + dim_warp * L::kScoreDims + column;
 #pragma unroll
-    for (int step = 0; step < L::kScoreSteps; ++step) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int head = row + i % 2 * 8;
-        q[step][i] = 0;
-        if (head < heads) {
-          q[step][i] = *reinterpret_cast<const uint32_t*>(rows + head * D + step * 16 + i / 2 * 8);
-        }
-      }
+  for (int step = 0; step < L::kScoreSteps; ++step) {
+    for (int i = 0; i < 4; ++i) {
+      const int head = row + i % 2 * 8, dim = step * 16 + i / 2 * 8;
+      if (head < heads) q[step][i] = *reinterpret_cast<const uint32_t*>(q_rows + head * D + dim);
     }
   }
 
   float o[L::kOutBlocks][4] = {};
   float m[2] = {-INFINITY, -INFINITY};
   float l[2] = {fits ? 0.0f : NAN, fits ? 0.0f : NAN};  // this thread's columns only, until the end
-  int live = int(len - first_position);
 
-  for (int index = 0; index < num_tiles; ++index, live -= L::kTile) {
+  for (unsigned index = 0; live > 0; ++index, live -= L::kTile) {
+    const uint32_t k_tile = stages + index % kStages * L::kStageBytes, v_tile = k_tile + L::kTileBytes;
     copy_wait<kStages - 2>();
-    __syncthreads();  // the tile is there for all; all have left the stage and the scores of the last one
-    load_next(index + kStages - 1);
-    const uint32_t k_tile = stages + index % kStages * 2 * L::kTileBytes;
-    const uint32_t v_tile = k_tile + L::kTileBytes;
+    __syncthreads();  // the tile is there for all, and all have left the last one and its scores
 
     // This warp's dims of the scores of its 8 positions, handed over in fragment order.
-    float sum[2][4] = {};
+    float sum[4][4] = {};
 #pragma unroll
     for (int step = 0; step < L::kScoreSteps; step += 2) {
       uint32_t b[4];
       const int chunk = dim_warp * (L::kScoreDims / 8) + step * 2 + lane / 8;
-      load_matrices(b, chunk_address<D>(k_tile, position_group * 8 + lane % 8, chunk));
-      mma(sum[0], q[step], b[0], b[1]);
-      mma(sum[1], q[step + 1], b[2], b[3]);
+      load_matrices<false>(b, chunk_address<D>(k_tile, position_group * 8 + lane % 8, chunk));
+      mma(sum[step % 4], q[step], b[0], b[1]);
+      mma(sum[step % 4 + 1], q[step + 1], b[2], b[3]);
     }
-    scores[warp * 32 + lane] = make_float4(sum[0][0] + sum[1][0], sum[0][1] + sum[1][1], sum[0][2] + sum[1][2],
-                                           sum[0][3] + sum[1][3]);
+    load_tile<D>(cursor, p, stages + (index + kStages - 1) % kStages * L::kStageBytes);
+    copy_commit();
+    for (int i = 0; i < 4; ++i) sum[0][i] = (sum[0][i] + sum[1][i]) + (sum[2][i] + sum[3][i]);
+    scores[warp * 32 + lane] = make_float4(sum[0][0], sum[0][1], sum[0][2], sum[0][3]);
     __syncthreads();  // the scores of the tile are there for all
 
     // Every warp takes all scores of the tile, so that the weights are already where the next mma wants them.
@@ -339,7 +342,6 @@ __global__ void __launch_bounds__(kThreads, blocks_per_sm(D)) attend_split(const
 #pragma unroll
     for (int g = 0; g < L::kPositionGroups; ++g) {
       float4 score = scores[g * 32 + lane];
-#pragma unroll
       for (int w = 1; w < L::kDimWarps; ++w) {
         const float4 more = scores[(w * L::kPositionGroups + g) * 32 + lane];
         score.x += more.x, score.y += more.y, score.z += more.z, score.w += more.w;
@@ -353,7 +355,6 @@ __global__ void __launch_bounds__(kThreads, blocks_per_sm(D)) attend_split(const
       top[1] = fmaxf(top[1], fmaxf(s[g][2], s[g][3]));
     }
     float alpha[2], tile_l[2] = {};
-#pragma unroll
     for (int r = 0; r < 2; ++r) {
       top[r] = fmaxf(top[r], __shfl_xor_sync(0xffffffffu, top[r], 1));
       top[r] = fmaxf(top[r], __shfl_xor_sync(0xffffffffu, top[r], 2));
@@ -363,7 +364,6 @@ __global__ void __launch_bounds__(kThreads, blocks_per_sm(D)) attend_split(const
     uint32_t hi[L::kTile / 16][4], lo_part[L::kTile / 16][4];
 #pragma unroll
     for (int g = 0; g < L::kPositionGroups; ++g) {
-#pragma unroll
       for (int r = 0; r < 2; ++r) {
         const float p0 = exp2_approx((s[g][2 * r] - m[r]) * p.c);
         const float p1 = exp2_approx((s[g][2 * r + 1] - m[r]) * p.c);
@@ -371,11 +371,9 @@ __global__ void __launch_bounds__(kThreads, blocks_per_sm(D)) attend_split(const
         split_bf16(p0, p1, hi[g / 2][g % 2 * 2 + r], lo_part[g / 2][g % 2 * 2 + r]);
       }
     }
-#pragma unroll
     for (int r = 0; r < 2; ++r) l[r] = fmaf(l[r], alpha[r], tile_l[r]);
 #pragma unroll
     for (int n = 0; n < L::kOutBlocks; ++n) {
-#pragma unroll
       for (int i = 0; i < 4; ++i) o[n][i] *= alpha[i / 2];
     }
 #pragma unroll
@@ -384,7 +382,7 @@ __global__ void __launch_bounds__(kThreads, blocks_per_sm(D)) attend_split(const
       for (int n = 0; n < L::kOutBlocks; n += 2) {
         uint32_t b[4];
         const int chunk = warp * L::kOutBlocks + n + lane / 16;
-        load_matrices_transposed(b, chunk_address<D>(v_tile, step * 16 + lane % 16, chunk));
+        load_matrices<true>(b, chunk_address<D>(v_tile, step * 16 + lane % 16, chunk));
         mma(o[n], hi[step], b[0], b[1]);
         mma(o[n + 1], hi[step], b[2], b[3]);
         mma(o[n], lo_part[step], b[0], b[1]);
@@ -393,15 +391,13 @@ __global__ void __launch_bounds__(kThreads, blocks_per_sm(D)) attend_split(const
     }
   }
 
-  const long long first_partial =
-      (static_cast<long long>(batch) * p.num_kv_heads * p.group + first_head) * p.num_splits + split;
-#pragma unroll
   for (int r = 0; r < 2; ++r) {
     l[r] += __shfl_xor_sync(0xffffffffu, l[r], 1);
     l[r] += __shfl_xor_sync(0xffffffffu, l[r], 2);
     const int head = row + 8 * r;
     if (head >= heads) continue;
-    const long long partial = first_partial + static_cast<long long>(head) * p.num_splits;
+    const long long state = static_cast<long long>(batch) * args.num_heads + first_head + head;
+    const long long partial = state * p.num_splits + split;
     if (warp == 0 && column == 0) {
       p.m[partial] = m[r];
       p.l[partial] = l[r];
@@ -416,53 +412,47 @@ __global__ void __launch_bounds__(kThreads, blocks_per_sm(D)) attend_split(const
 
 // One block: 64 dims of one head. The partials are read by ordinary loads, never through the read-only
 // path: the kernel may have started before they were written.
-__global__ void __launch_bounds__(kMergeThreads) merge_partials(const MergeParams p) {
-  __shared__ float warp_max[kMergeThreads / 32];
-  __shared__ float4 lane_o[kMergeLanes][kMergeColumns];
-  __shared__ float lane_l[kMergeLanes];
-  const int parts = p.head_dim / kMergeDims;
+__global__ void __launch_bounds__(kMergeColumns* kMergeLanes) merge_partials(const Params p) {
+  constexpr int kMaxWarps = kMergeColumns * kMergeLanes / 32;
+  __shared__ float lane_top[kMergeLanes];
+  __shared__ float4 pair_o[kMaxWarps][kMergeColumns];
+  __shared__ float pair_l[kMaxWarps];
+  const int head_dim = p.args.head_dim, num_heads = p.args.num_heads, parts = head_dim / kMergeDims;
   const long long row = blockIdx.x / parts;  // batch * num_heads + head
   const int column = threadIdx.x % kMergeColumns, lane = threadIdx.x / kMergeColumns;
+  const int lanes = blockDim.x / kMergeColumns;
   const int dim = blockIdx.x % parts * kMergeDims + 4 * column;
-  const float* const m = p.m + row * p.num_splits;
-  const float* const l = p.l + row * p.num_splits;
-  const float* const o = p.o + row * p.num_splits * p.head_dim + dim;
+  const float *const m = p.m + row * p.num_splits, *const l = p.l + row * p.num_splits;
+  const float* const o = p.o + row * p.num_splits * head_dim + dim;
   wait_for_predecessor();
 
-  float top = -INFINITY;
-  for (int s = threadIdx.x; s < p.num_splits; s += kMergeThreads) {
-    if (l[s] != 0.0f) top = fmaxf(top, m[s]);
-  }
-#pragma unroll
-  for (int distance = 16; distance > 0; distance /= 2) {
-    top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, distance));
-  }
-  if (threadIdx.x % 32 == 0) warp_max[threadIdx.x / 32] = top;
-  __syncthreads();
-#pragma unroll
-  for (int w = 0; w < kMergeThreads / 32; ++w) top = fmaxf(top, warp_max[w]);
-
-  // Several splits at once, so that their loads overlap.
-  constexpr int kAtOnce = 4;
+  float top = -INFINITY, sum_l = 0.0f;
   float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-  float sum_l = 0.0f;
-  for (long long first = lane; first < p.num_splits; first += kAtOnce * kMergeLanes) {
-    float part_l[kAtOnce], part_m[kAtOnce];
-    float4 part[kAtOnce];
+  const auto scale_sum = [&](float factor) {
+    sum.x *= factor, sum.y *= factor, sum.z *= factor, sum.w *= factor, sum_l *= factor;
+  };
+  for (long long first = lane; first < p.num_splits; first += kMergeAtOnce * lanes) {
+    float part_l[kMergeAtOnce], part_m[kMergeAtOnce];
+    float4 part[kMergeAtOnce];
 #pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
-      const long long s = first + i * kMergeLanes;
+    for (int i = 0; i < kMergeAtOnce; ++i) {
+      const long long s = first + i * lanes;
       part_l[i] = s < p.num_splits ? l[s] : 0.0f;
       part_m[i] = s < p.num_splits ? m[s] : 0.0f;
     }
+    float new_top = top;
 #pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
-      const long long s = first + i * kMergeLanes;
+    for (int i = 0; i < kMergeAtOnce; ++i) {
       part[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-      if (part_l[i] != 0.0f) part[i] = *reinterpret_cast<const float4*>(o + s * p.head_dim);
+      if (part_l[i] != 0.0f) {
+        part[i] = *reinterpret_cast<const float4*>(o + (first + i * lanes) * head_dim);
+        new_top = fmaxf(new_top, part_m[i]);
+      }
     }
+    if (new_top != top) scale_sum(exp2_approx((top - new_top) * p.c));
+    top = new_top;
 #pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
+    for (int i = 0; i < kMergeAtOnce; ++i) {
       const float w = part_l[i] != 0.0f ? exp2_approx((part_m[i] - top) * p.c) : 0.0f;
       sum.x = fmaf(w, part[i].x, sum.x);
       sum.y = fmaf(w, part[i].y, sum.y);
@@ -471,21 +461,35 @@ __global__ void __launch_bounds__(kMergeThreads) merge_partials(const MergeParam
       sum_l = fmaf(w, part_l[i], sum_l);
     }
   }
-  lane_o[lane][column] = sum;
-  if (column == 0) lane_l[lane] = sum_l;
+
+  if (column == 0) lane_top[lane] = top;
+  __syncthreads();
+  float max_top = -INFINITY;
+  for (int i = 0; i < lanes; ++i) max_top = fmaxf(max_top, lane_top[i]);
+  if (max_top != top) scale_sum(exp2_approx((top - max_top) * p.c));
+  // The two lanes of a warp, then the warps.
+  sum.x += __shfl_xor_sync(0xffffffffu, sum.x, kMergeColumns);
+  sum.y += __shfl_xor_sync(0xffffffffu, sum.y, kMergeColumns);
+  sum.z += __shfl_xor_sync(0xffffffffu, sum.z, kMergeColumns);
+  sum.w += __shfl_xor_sync(0xffffffffu, sum.w, kMergeColumns);
+  sum_l += __shfl_xor_sync(0xffffffffu, sum_l, kMergeColumns);
+  if (lane % 2 == 0) {
+    pair_o[lane / 2][column] = sum;
+    if (column == 0) pair_l[lane / 2] = sum_l;
+  }
   __syncthreads();
   if (lane != 0) return;
 
-#pragma unroll
-  for (int i = 1; i < kMergeLanes; ++i) {
-    const float4 more = lane_o[i][column];
+  for (int pair = 1; pair < lanes / 2; ++pair) {
+    const float4 more = pair_o[pair][column];
     sum.x += more.x, sum.y += more.y, sum.z += more.z, sum.w += more.w;
-    sum_l += lane_l[i];
+    sum_l += pair_l[pair];
   }
   const float divisor = sum_l == 0.0f ? 1.0f : sum_l;  // an empty row: 0 / 1
-  const uint2 packed = make_uint2(pack(sum.x / divisor, sum.y / divisor), pack(sum.z / divisor, sum.w / divisor));
-  const long long batch = row / p.num_heads, head = row % p.num_heads;
-  *reinterpret_cast<uint2*>(p.out + batch * p.out_stride_b + head * p.head_dim + dim) = packed;
+  const uint2 rounded = {pack(sum.x / divisor, sum.y / divisor), pack(sum.z / divisor, sum.w / divisor)};
+  const long long batch = row / num_heads, head = row % num_heads;
+  __nv_bfloat16* const out = static_cast<__nv_bfloat16*>(p.args.out) + batch * p.args.out_stride_b;
+  *reinterpret_cast<uint2*>(out + head * head_dim + dim) = rounded;
 }
 
 // value * factor, or false when it does not fit.
@@ -508,18 +512,19 @@ bool usable_pointer(const void* pointer, size_t alignment) {
   return pointer != nullptr && reinterpret_cast<uintptr_t>(pointer) % alignment == 0;
 }
 
-// One wave of blocks when that fills most of the slots; else, under four waves, the count that leaves the
-// smallest share of the last wave idle.
-long long choose_splits(long long units, long long slots, long long max_splits) {
-  long long best = slots / units;
-  if (best * units * 4 < slots * 3) {
-    double best_share = 0.0;
-    best = 1;
-    for (long long splits = 1; splits <= max_splits && splits * units <= 4 * slots; ++splits) {
-      const long long blocks = splits * units, waves = (blocks + slots - 1) / slots;
-      const double share = double(blocks) / double(waves * slots);
-      if (share > best_share + 0.01) best = splits, best_share = share;
-    }
+// The share of the SMs' time that is used when every block takes as long and an SM takes them one by one.
+double balance(long long blocks, long long sm_count) {
+  const long long rounds = (blocks + sm_count - 1) / sm_count;
+  return double(blocks) / double(rounds * sm_count);
+}
+
+// As many blocks as keep the SMs busy, or some more where those would leave SMs waiting for others.
+long long choose_splits(long long units, long long sm_count, long long blocks_wanted, long long max_splits) {
+  const long long fewest = blocks_wanted > units ? blocks_wanted / units : 1;
+  long long best = fewest;
+  for (long long splits = fewest; splits <= 4 * fewest + 4; ++splits) {
+    if (balance(units * best, sm_count) >= 0.9) break;
+    if (balance(units * splits, sm_count) > balance(units * best, sm_count)) best = splits;
   }
   return best < max_splits ? best : max_splits;
 }
@@ -536,8 +541,7 @@ bool usable_strides(const flash_decode_args& a) {
          add_extent(v, a.num_kv_heads, a.v_stride_h) && add_extent(v, a.capacity, a.v_stride_s);
 }
 
-template <typename Params>
-cudaError_t enqueue(void (*kernel)(Params), long long blocks, int threads, int shared_bytes, bool early,
+cudaError_t enqueue(void (*kernel)(Params), long long blocks, int threads, int shared_bytes, bool early_start,
                     cudaStream_t stream, const Params& params) {
   cudaLaunchAttribute attribute = {};
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -548,23 +552,25 @@ cudaError_t enqueue(void (*kernel)(Params), long long blocks, int threads, int s
   config.dynamicSmemBytes = size_t(shared_bytes);
   config.stream = stream;
   config.attrs = &attribute;
-  config.numAttrs = early ? 1 : 0;
+  config.numAttrs = early_start ? 1 : 0;
   return cudaLaunchKernelEx(&config, kernel, params);
 }
 
 template <int D>
-cudaError_t launch(const SplitParams& split, const MergeParams& merge, const flash_decode_plan_result& plan,
-                   cudaStream_t stream) {
+cudaError_t launch(const Params& params, const flash_decode_plan_result& plan, cudaStream_t stream) {
   cudaError_t error =
       cudaFuncSetAttribute(attend_split<D>, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.shared_bytes);
   if (error != cudaSuccess) return error;
-  // Only code made for sm_90 or later waits for its predecessor, so only then may the merge start early.
+  // Only code made for sm_90 or later waits for the split kernel, so only then may the merge start early.
   cudaFuncAttributes merge_code = {};
   error = cudaFuncGetAttributes(&merge_code, merge_partials);
   if (error != cudaSuccess) return error;
-  error = enqueue(attend_split<D>, plan.split_blocks, kThreads, plan.shared_bytes, false, stream, split);
+  const bool early_start = merge_code.ptxVersion >= 90;
+  error = enqueue(attend_split<D>, plan.split_blocks, kThreads, plan.shared_bytes, false, stream, params);
   if (error != cudaSuccess) return error;
-  return enqueue(merge_partials, plan.merge_blocks, kMergeThreads, 0, merge_code.ptxVersion >= 90, stream, merge);
+  int lanes = 2;  // a whole warp at least
+  while (lanes < plan.num_splits && lanes < kMergeLanes) lanes *= 2;
+  return enqueue(merge_partials, plan.merge_blocks, kMergeColumns * lanes, 0, early_start, stream, params);
 }
 
 }  // namespace
@@ -576,8 +582,9 @@ extern "C" cudaError_t flash_decode_plan(const flash_decode_args* args, int sm_c
   if (args == nullptr || plan == nullptr || sm_count < 1) return cudaErrorInvalidValue;
   const flash_decode_args& a = *args;
   const bool known_dim = a.head_dim == 64 || a.head_dim == 128 || a.head_dim == 256 || a.head_dim == 512;
-  if (!known_dim || a.batch < 1 || a.num_kv_heads < 1 || a.num_heads < 1 || a.num_heads % a.num_kv_heads != 0 ||
-      a.capacity < 1 || a.window < 0 || a.window > a.capacity || a.num_splits < 0) {
+  const bool known_heads = a.num_heads >= 1 && a.num_kv_heads >= 1 && a.num_heads % a.num_kv_heads == 0;
+  if (!known_dim || !known_heads || a.batch < 1 || a.capacity < 1 || a.window < 0 || a.window > a.capacity ||
+      a.num_splits < 0) {
     return cudaErrorInvalidValue;
   }
   const float c = exponent_factor(a.scale);
@@ -586,10 +593,12 @@ extern "C" cudaError_t flash_decode_plan(const flash_decode_args* args, int sm_c
   const int tile = tile_of(a.head_dim), group = a.num_heads / a.num_kv_heads;
   const long long band = a.window != 0 ? a.window : a.capacity;
   const int max_live = int(band < INT_MAX ? band : INT_MAX);
-  const long long units = 1ll * a.batch * a.num_kv_heads * ((group + kHeads - 1) / kHeads);
-  const long long slots = 1ll * sm_count * blocks_per_sm(a.head_dim);
+  const long long units = 1ll * a.batch * a.num_kv_heads * head_groups_of(group);
+  if (units > INT_MAX) return cudaErrorInvalidConfiguration;
+  const long long blocks_wanted = 1ll * sm_count * blocks_per_sm(a.head_dim);
   const long long max_splits = (1ll * max_live + tile - 1) / tile;
-  const int splits = a.num_splits != 0 ? a.num_splits : int(choose_splits(units, slots, max_splits));
+  const int splits =
+      a.num_splits != 0 ? a.num_splits : int(choose_splits(units, sm_count, blocks_wanted, max_splits));
 
   const long long merge_blocks = 1ll * a.batch * a.num_heads;
   const int merge_parts = a.head_dim / kMergeDims;
@@ -641,42 +650,21 @@ extern "C" cudaError_t flash_decode_launch(const flash_decode_args* args, cudaSt
   if (a.workspace_bytes < plan.workspace_bytes) return cudaErrorInvalidValue;
 
   unsigned char* const workspace = static_cast<unsigned char*>(a.workspace);
-  float* const o = reinterpret_cast<float*>(workspace + plan.o_offset);
-  float* const m = reinterpret_cast<float*>(workspace + plan.m_offset);
-  float* const l = reinterpret_cast<float*>(workspace + plan.l_offset);
-  const float c = exponent_factor(a.scale);
-  const int group = a.num_heads / a.num_kv_heads;
-
-  SplitParams split = {};
-  split.q = static_cast<const __nv_bfloat16*>(a.q);
-  split.k = static_cast<const __nv_bfloat16*>(a.k);
-  split.v = static_cast<const __nv_bfloat16*>(a.v);
-  split.lengths = a.lengths;
-  split.o = o, split.m = m, split.l = l;
-  split.num_kv_heads = a.num_kv_heads;
-  split.group = group;
-  split.head_groups = (group + kHeads - 1) / kHeads;
-  split.num_splits = plan.num_splits;
-  split.capacity = int(a.capacity < INT_MAX ? a.capacity : INT_MAX);
-  split.window = int(a.window < INT_MAX ? a.window : INT_MAX);
-  split.q_stride_b = a.q_stride_b;
-  split.k_stride_b = a.k_stride_b, split.k_stride_h = a.k_stride_h, split.k_stride_s = a.k_stride_s;
-  split.v_stride_b = a.v_stride_b, split.v_stride_h = a.v_stride_h, split.v_stride_s = a.v_stride_s;
-  split.c = c;
-
-  MergeParams merge = {};
-  merge.o = o, merge.m = m, merge.l = l;
-  merge.out = static_cast<__nv_bfloat16*>(a.out);
-  merge.num_heads = a.num_heads;
-  merge.head_dim = a.head_dim;
-  merge.num_splits = plan.num_splits;
-  merge.out_stride_b = a.out_stride_b;
-  merge.c = c;
-
+  Params params = {};
+  params.args = a;
+  params.o = reinterpret_cast<float*>(workspace + plan.o_offset);
+  params.m = reinterpret_cast<float*>(workspace + plan.m_offset);
+  params.l = reinterpret_cast<float*>(workspace + plan.l_offset);
+  params.group = a.num_heads / a.num_kv_heads;
+  params.head_groups = head_groups_of(params.group);
+  params.num_splits = plan.num_splits;
+  params.capacity = int(a.capacity < INT_MAX ? a.capacity : INT_MAX);
+  params.window = int(a.window < INT_MAX ? a.window : INT_MAX);
+  params.c = exponent_factor(a.scale);
   switch (a.head_dim) {
-    case 64: return launch<64>(split, merge, plan, stream);
-    case 128: return launch<128>(split, merge, plan, stream);
-    case 256: return launch<256>(split, merge, plan, stream);
-    default: return launch<512>(split, merge, plan, stream);
+    case 64: return launch<64>(params, plan, stream);
+    case 128: return launch<128>(params, plan, stream);
+    case 256: return launch<256>(params, plan, stream);
+    default: return launch<512>(params, plan, stream);
   }
 }
