@@ -69,7 +69,7 @@ def version_doubt(version: Version) -> str:
     """Why a verdict of this version cannot be taken, or empty."""
     if version >= MINIMUM_VERSION:
         return ""
-    spelled = ".".join(map(str, version))
+    spelled = ".".join(map(str, version[:3]))
     needed = ".".join(map(str, MINIMUM_VERSION))
     return (
         f"compute-sanitizer {spelled} is older than {needed}: it reports right zero-filled cp.async tails "
