@@ -68,7 +68,8 @@ class Simulation:
             return c
         width, extra = (8, 1) if self.core == "sm_80" else (16, 2)
         for first in range(0, products.shape[-1], width):
-            addends = np.concatenate([c[..., None].astype(np.float64), products[..., first : first + width]], -1)
+            taken = products[..., first : first + width]
+            addends = np.concatenate([c[..., None].astype(np.float64), taken], -1)
             largest = np.frexp(np.abs(addends).max(-1))[1] - 1
             unit = np.ldexp(1.0, largest - 23 - extra)[..., None]
             c = _truncated((np.trunc(addends / unit) * unit).sum(-1))

@@ -1,7 +1,7 @@
 """Data profiles for decode attention: each makes other positions, or another path of the softmax, matter.
 
-All of them fill the whole cache. What they put into dead slots reaches a device only as a plausible stale value;
-it is what visibility assumes a kernel would find there.
+All of them fill the whole cache. What they put into dead slots is what visibility assumes that a kernel would
+find there.
 """
 
 from __future__ import annotations
@@ -147,8 +147,8 @@ def _deep(case: Case, rng: np.random.Generator) -> Arrays:
 def _large(case: Case, rng: np.random.Generator) -> Arrays:
     """Partial sums of scores and outputs past 65504, the end of half precision, exact in single precision.
 
-    Q is 128 everywhere but in dim 0, where it is 1. Keys hold integers of 128 and more that cancel between the
-    two halves of D, and the score itself in dim 0. Values reach 2e5.
+    Q is 128 everywhere but in dim 0, where it is 1. Keys hold integers of 128 and more that cancel between
+    the two halves of D, and the score itself in dim 0. Values reach 2e5.
     """
     arrays = _normal(case, rng)
     rows, kv_heads, capacity, dim = case["B"], case["NKV"], case["capacity"], case["D"]
@@ -168,18 +168,18 @@ Generator = Callable[[Case, np.random.Generator], Arrays]
 
 
 def _profiles() -> Iterator[Profile]:
-    table: tuple[tuple[str, Generator, str, bool], ...] = (
-        ("normal", _normal, "Wrong arithmetic on ordinary values.", False),
-        ("needle", _needle, "One position too few or too many at an end, a wrap, a split or a tile edge.", False),
-        ("rising", _rising, "A rescale forgotten: every tile moves the maximum.", True),
-        ("jumping", _jumping, "A rescale by a factor that underflows, and a maximum that moved for nothing.", True),
-        ("flat", _flat, "Ties treated as a new maximum, and a weight other than 1 at the maximum.", False),
-        ("coded", _coded, "A position dropped, doubled or swapped, at any length: sums are exact.", False),
-        ("ones", _ones, "O and l summed over different positions, or rescaled differently.", False),
-        ("deep", _deep, "A finite sentinel or an initial maximum above the scores.", False),
-        ("large", _large, "An accumulator of half precision.", False),
+    table: tuple[tuple[str, Generator, bool, str], ...] = (
+        ("normal", _normal, False, "Wrong arithmetic on ordinary values."),
+        ("needle", _needle, False, "A position too few or too many at an end, a wrap, a split or tile edge."),
+        ("rising", _rising, True, "A rescale forgotten: every tile moves the maximum."),
+        ("jumping", _jumping, True, "A rescale that underflows; a maximum that moved for nothing."),
+        ("flat", _flat, False, "Ties treated as a new maximum, and a weight other than 1 at the maximum."),
+        ("coded", _coded, False, "A position dropped, doubled or swapped, at any length: sums are exact."),
+        ("ones", _ones, False, "O and l summed over different positions, or rescaled differently."),
+        ("deep", _deep, False, "A finite sentinel or an initial maximum above the scores."),
+        ("large", _large, False, "An accumulator of half precision."),
     )
-    for name, generate, pins, path in table:
+    for name, generate, path, pins in table:
         yield Profile(name, _stored(generate), pins, control_path=path)
 
 

@@ -7,21 +7,27 @@ from verify.case.case import Case
 from verify.contract import Buffer, Contract, Intermediate, Launcher, Plan, Refusal, Symbol
 from verify.oracle.attention import live_slots, locate, observe_partials, reference, split_edges
 from verify.oracle.attention_bounds import Numerics, attention_error_model
+from verify.oracle.attention_effects import attention_effects
+from verify.oracle.attention_exact import attention_exactly
 from verify.oracle.tracked import Tracked
 
 
 def numerics(case: Case) -> Numerics:
     """Where the kernel rounds, as the head of its source says."""
-    dim, tile = case["D"], case["tile"]
-    part = dim // (32 // tile)  # a warp's dims of a score: all of them, half of 512
+    dim, tile, splits = case["D"], case["tile"], case["num_splits"]
+    part = 128 if dim == 512 else dim  # the dims of a score that one warp sums, in two chains
     steps = [[slice(d, d + 16) for d in range(first, first + part, 16)] for first in range(0, dim, part)]
+    lanes = next(n for n in (2, 4, 8, 16, 32) if n >= splits or n == 32)
+    own_splits = -(-splits // lanes)
+    batches = -(-own_splits // 5)
     return Numerics(
         tile=tile,
         score_chains=[[own[0::2], own[1::2]] for own in steps],
         weight_loss=2.0**-17,
         output_steps=2 * tile // 16,
         sum_depth=1 + tile // 8 + 2,
-        merge_depth=-(-case["num_splits"] // 16) + 15,
+        merge_depth=own_splits + batches + 1 + lanes // 2,
+        merge_factors=1 + batches,
     )
 
 
@@ -89,6 +95,8 @@ CONTRACT = Contract(
     reference=reference,
     error_model=error_model,
     observe=observe_partials,
+    effects=attention_effects,
+    exact_reference=attention_exactly,
     exact=(("coded", "partial_out"), ("coded", "partial_lse")),
     profiles=ATTENTION_PROFILES,
     axes={

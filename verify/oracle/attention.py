@@ -50,7 +50,7 @@ def band(case: Case, row: int) -> tuple[int, int]:
 def is_broken(case: Case, row: int) -> bool:
     """The row's band is longer than its cache."""
     length, window = case["len"][row], case["window"]
-    return (min(length, window) if window else length) > case["capacity"]
+    return bool((min(length, window) if window else length) > case["capacity"])
 
 
 def live_slots(case: Case) -> np.ndarray:

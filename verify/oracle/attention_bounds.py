@@ -4,10 +4,11 @@ The kernel walks each split of the band in tiles, keeps a running maximum m of t
 position by ``2^((s - m) c)`` with ``c = scale * log2 e``, and multiplies what it has summed by
 ``2^((m_old - m_new) c)`` whenever the maximum moves. Three facts make the bound tight:
 
-- The exponents along a position's way telescope: all are negative and they add up to ``(s - m_final) c``, so
+- The exponents along a position's way telescope: all are negative and add up to ``(s - m_final) c``, so
   their rounding errors add up to a relative error of that sum, however the band is cut into tiles and splits.
 - Errors of a weight (its score, its exponent, ex2, every rescale factor) enter O and l alike. They move O / l
-  by ``sum(w eps |v - O/l|) / l``, which vanishes where the values agree. Roundings of O and of l do not cancel.
+  by ``sum(w eps |v - O/l|) / l``, which vanishes where the values agree. Roundings of O and of l do not
+  cancel.
 - Sums are charged with what the accumulator held when each tile was added (a running error), and with the
   absolute sum of the tile, so that any order inside a tile is covered.
 """
@@ -28,6 +29,7 @@ from verify.oracle.tracked import (
     Tracked,
     grid,
     round_result,
+    sums_exactly,
     tensor_core_scores,
 )
 
@@ -42,7 +44,7 @@ class Numerics:
     error of a weight on its way into the product with V (2^-17 for a bf16 pair, 2^-8 for one bf16).
     output_steps: mma steps that a tile adds to O. sum_depth: additions that a weight passes through on the
     way into l, inside its tile and between the lanes, without the one that adds the tile. merge_depth:
-    additions that a split passes through in the merge.
+    roundings that a split passes through in the merge; merge_factors: powers of two that weigh it there.
     """
 
     tile: int
@@ -51,6 +53,7 @@ class Numerics:
     output_steps: int
     sum_depth: int
     merge_depth: int
+    merge_factors: int = 1
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ def attention_error_model(case: Case, numerics: Numerics) -> dict[str, Tracked]:
 
 
 def stored_output(merged: Tracked) -> Tracked:
-    """The merged quotient after one fp32 division and the rounding to bf16; the zeros of an empty row stay."""
+    """The merged quotient after one fp32 division and the rounding to bf16; an empty row's zeros stay."""
     divided = Tracked(merged.value, merged.bound + F32.u * (np.abs(merged.value) + merged.bound))
     return round_result(divided, "bf16")
 
@@ -128,7 +131,7 @@ def head_bounds(head: Head, scale: float, numerics: Numerics) -> HeadBounds:
 
 
 def analyse_split(scores: Tracked, v: np.ndarray, scale: float, numerics: Numerics) -> Partial:
-    """One split: scores ``[group, n]`` with their bounds, v ``[n, D]``, walked in tiles from its first position."""
+    """One split, walked in tiles from its first position: scores ``[group, n]`` with bounds, v ``[n, D]``."""
     group, count = scores.shape
     tile, tiles = numerics.tile, -(-count // numerics.tile)
     spare = tiles * tile - count
@@ -191,9 +194,10 @@ def _merged(partials: list[Partial], v: np.ndarray, scale: float, numerics: Nume
     certain = (tops == top) & (top_error == 0)
     # What a split's maximum is off by cancels against the weights taken relative to it.
     factor_error = _factor_error(span, np.zeros_like(span), c * (top_errors + top_error))
-    factor_error = (1 + factor_error) * (1 + APPROXIMATE * ~certain) - 1
+    factor_error = (1 + factor_error) * np.exp(numerics.merge_factors * np.log1p(APPROXIMATE) * ~certain) - 1
     worst = factor_error.max(0)
-    depth = 0 if len(partials) == 1 else min(numerics.merge_depth, len(partials)) + 1
+    most = len(partials) + numerics.merge_factors
+    depth = 0 if len(partials) == 1 else min(numerics.merge_depth, most)
 
     weight = sum(f * p.weight for f, p in zip(factor, partials, strict=True))
     weight_error = sum(f * p.weight_error for f, p in zip(factor, partials, strict=True))
@@ -220,8 +224,8 @@ def _merged(partials: list[Partial], v: np.ndarray, scale: float, numerics: Nume
 
 
 def _factor_error(span: np.ndarray, own: np.ndarray, top: np.ndarray) -> np.ndarray:
-    """Relative error of ``2^-span`` from its exponent: the error of its own score, and three roundings of what
-    lies between two scores that are off (the difference, the factor c, their product). All in exponent units.
+    """Relative error of ``2^-span`` from its exponent: the error of its own score, and three roundings of
+    what lies between two scores that are off (the difference, c, their product). All in exponent units.
     """
     with np.errstate(invalid="ignore"):
         off = own + 3.0001 * F32.u * (span + own + top)
@@ -230,7 +234,7 @@ def _factor_error(span: np.ndarray, own: np.ndarray, top: np.ndarray) -> np.ndar
 
 def _on_grid(v: np.ndarray) -> np.ndarray:
     """Whether sums of some rows of v are exact in fp32 in every order, by dimension."""
-    return np.abs(v).sum(0) < np.ldexp(1.0, grid(v, 0) + F32.significant_bits)
+    return sums_exactly(np.abs(v).sum(0), grid(v, 0))
 
 
 def _mean_bound(partial: Partial, v: np.ndarray) -> np.ndarray:

@@ -1,15 +1,16 @@
-"""Float64 arithmetic that carries its own rounding bound: the mechanism from which every tolerance is derived.
+"""Float64 arithmetic that carries its own rounding bound: where every tolerance comes from.
 
-A :class:`Tracked` array holds what exact arithmetic would give (``value``) and how far a kernel may be from it
-(``bound``): every kernel that performs the recorded operations in the recorded precision gives a result within
-``bound`` of ``value``, element by element. The rules are those of running error analysis (Higham, Accuracy and
-Stability of Numerical Algorithms, 2nd ed., chapters 3 and 4): an operation adds its own rounding, at most
-``u * |result|`` plus an absolute term for underflow, to the bounds that its operands bring along.
+A :class:`Tracked` array holds what exact arithmetic would give (``value``) and how far a kernel may be from
+it (``bound``): every kernel that performs the recorded operations in the recorded precision gives a result
+within ``bound`` of ``value``, element by element. The rules are those of running error analysis (Higham,
+Accuracy and Stability of Numerical Algorithms, 2nd ed., chapters 3 and 4): an operation adds its own
+rounding, at most ``u * |result|`` plus an absolute term for underflow, to the bounds that its operands
+bring along.
 
-The bounds hold whether or not a multiplication is fused with the addition after it, and, for sums, for every
-order whose longest chain of additions is at most the stated depth. Where a result is provably exact no rounding
-is added: a sum of multiples of 2^e whose absolute values add up to less than 2^(e+p) is exact in any order
-in a format of p significant bits.
+The bounds hold whether or not a multiplication is fused with the addition after it, and, for sums, for
+every order whose longest chain of additions is at most the stated depth. Where a result is provably exact
+no rounding is added: a sum of multiples of 2^e whose absolute values add up to less than 2^(e+p) is exact
+in any order in a format of p significant bits.
 
 Published errors of the approximate instructions: PTX ISA, section on floating-point instructions
 (``ex2.approx``, ``lg2.approx``, ``rcp.approx``, ``div.full``: at most 2 ulp, which is 2^-22 of the result;
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -35,10 +37,10 @@ TENSOR_CORE_STEP = 11 * 2.0**-23
 """Error of one mma.sync step with 16 products and fp32 accumulators, relative to |c| + sum |products|.
 
 PTX leaves the rounding inside the instruction open. Measured (Fasi, Higham, Mikaitis, Pranesh, Numerical
-behavior of NVIDIA tensor cores, PeerJ CS 2021, and later work on Hopper): the addends are aligned to the largest
-exponent and truncated, with one extra bit and in two halves of eight products on sm_80, with two extra bits and
-in one piece on sm_90, and the result is truncated. That is 2 * (9 * 2^-24 + 2^-23) on sm_80, less on sm_90, and
-less again for 16 fp32 additions rounded to nearest.
+behavior of NVIDIA tensor cores, PeerJ CS 2021, and later work on Hopper): the addends are aligned to the
+largest exponent and truncated, with one extra bit and in two halves of eight products on sm_80, with two
+extra bits and in one piece on sm_90, and the result is truncated. That is 2 * (9 * 2^-24 + 2^-23) on sm_80,
+less on sm_90, and as much as 8 * 2^-23 for 16 fp32 additions rounded to nearest.
 """
 
 
@@ -93,8 +95,8 @@ class Tracked:
         """No element can differ from its value."""
         return not np.any(self.bound)
 
-    def __getitem__(self, index: object) -> Tracked:
-        return Tracked(self.value[index], self.bound[index])  # type: ignore[index]
+    def __getitem__(self, index: Any) -> Tracked:
+        return Tracked(self.value[index], self.bound[index])
 
     def __neg__(self) -> Tracked:
         return Tracked(-self.value, self.bound)
@@ -137,7 +139,8 @@ def tracked(value: Tracked | np.ndarray | float) -> Tracked:
 
 def add(a: Tracked, b: Tracked, arithmetic: Arithmetic = F32) -> Tracked:
     """a + b, rounded once. A sum of two numbers never underflows, except by flushing."""
-    return _rounded(a.value + b.value, a.bound + b.bound, arithmetic, arithmetic.eta if arithmetic.flush else 0.0)
+    underflow = arithmetic.eta if arithmetic.flush else 0.0
+    return _rounded(a.value + b.value, a.bound + b.bound, arithmetic, underflow)
 
 
 def multiply(a: Tracked, b: Tracked, arithmetic: Arithmetic = F32) -> Tracked:
@@ -209,8 +212,7 @@ def total(x: Tracked, axis: int, depth: int | None = None, arithmetic: Arithmeti
     steps = min(count - 1, count - 1 if depth is None else depth)
     rounding = gamma(max(steps, 0), arithmetic.u) * (magnitude + carried)
     if x.is_exact:
-        on_grid = magnitude < np.ldexp(1.0, grid(x.value, axis) + arithmetic.significant_bits)
-        rounding = np.where(on_grid, 0.0, rounding)
+        rounding = np.where(sums_exactly(magnitude, grid(x.value, axis), arithmetic), 0.0, rounding)
     return _host(value, carried + rounding)
 
 
@@ -227,8 +229,7 @@ def dot(
     if a.is_exact and b.is_exact:
         shape = np.broadcast_shapes(a.shape, b.shape)
         grids = [grid(np.broadcast_to(x.value, shape), axis) for x in (a, b)]
-        on_grid = magnitude < np.ldexp(1.0, grids[0] + grids[1] + arithmetic.significant_bits)
-        rounding = np.where(on_grid, 0.0, rounding)
+        rounding = np.where(sums_exactly(magnitude, grids[0] + grids[1], arithmetic), 0.0, rounding)
     return _host(product.sum(axis), brought + rounding)
 
 
@@ -236,16 +237,15 @@ def tensor_core_scores(rows: np.ndarray, columns: np.ndarray, chains: ScoreChain
     """rows @ columns.T on the tensor core, from exact inputs: ``[m, d]`` and ``[n, d]`` to ``[m, n]``.
 
     chains: nested. A list of slices of d is one chain: one mma step after the other into one accumulator. A
-    list of chains, or of such lists, is added up in fp32, in order. The bound follows the running sums: a step
-    errs by TENSOR_CORE_STEP of what the accumulator held plus the absolute products that it takes in, whatever
-    the order inside the step.
+    list of chains, or of such lists, is added up in fp32, in order. The bound follows the running sums: a
+    step errs by TENSOR_CORE_STEP of what the accumulator held plus the absolute products that it takes in,
+    whatever the order inside the step.
     """
     magnitude = np.abs(rows) @ np.abs(columns).T
     result = _added_chains(rows, columns, chains)
     exponent = grid(rows, -1)[:, None] + grid(columns, -1)[None, :]
-    on_grid = magnitude < np.ldexp(1.0, exponent + F32.significant_bits)
     bound = result.bound + F32.eta * rows.shape[1]
-    return _host(rows @ columns.T, np.where(on_grid, 0.0, bound))
+    return _host(rows @ columns.T, np.where(sums_exactly(magnitude, exponent), 0.0, bound))
 
 
 def _added_chains(rows: np.ndarray, columns: np.ndarray, chains: ScoreChains) -> Tracked:
@@ -273,7 +273,7 @@ def round_result(x: Tracked, dtype: str) -> Tracked:
     with np.errstate(invalid="ignore"):
         reach = x.bound + _HOST * np.abs(x.value)
         low, high = round_to(dtype, x.value - reach), round_to(dtype, x.value + reach)
-        bound = np.maximum(np.abs(high - x.value), np.abs(x.value - low))
+        bound = np.maximum(np.abs(high - x.value), np.abs(x.value - low)) + 4 * _HOST * np.abs(x.value)
     return Tracked(x.value, np.where(np.isfinite(x.value), bound, 0.0))
 
 
@@ -292,11 +292,19 @@ def grid(values: np.ndarray, axis: int) -> np.ndarray:
     return found.min(axis)
 
 
+def sums_exactly(magnitude: np.ndarray, exponent: np.ndarray, arithmetic: Arithmetic = F32) -> np.ndarray:
+    """Whether multiples of 2^exponent, ``magnitude`` in absolute sum, add up without any rounding."""
+    small = np.log2(FORMATS[arithmetic.format].smallest_normal)
+    return (magnitude < np.ldexp(1.0, exponent + arithmetic.significant_bits)) & (exponent >= small)
+
+
 def _rounded(value: np.ndarray, carried: np.ndarray, arithmetic: Arithmetic, eta: float) -> Tracked:
     """One rounding of an intermediate result; none where an exact result is representable."""
     with np.errstate(invalid="ignore", over="ignore"):
         rounding = arithmetic.u * (np.abs(value) + carried) + eta
         representable = (carried == 0) & (round_to(arithmetic.format, value) == value)
+        if arithmetic.flush:
+            representable &= (value == 0) | (np.abs(value) >= arithmetic.eta)
     return _host(value, carried + np.where(representable, 0.0, rounding))
 
 

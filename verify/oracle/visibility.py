@@ -1,0 +1,91 @@
+"""Visibility: could a fixture show that one position was dropped, or one too many was read?
+
+For every live position, and every dead position next to an edge of the band, the contract says in float64 how
+far each compared quantity would move. The move is measured in units of what the comparison lets pass: the
+derived bound, and for a stored output at least half a unit in its last place. The visibility of a position is
+the maximum over profiles and quantities; below :data:`REQUIRED` a fixture proves nothing about that position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from verify.case.case import Case
+from verify.oracle.expectation import Quantity, expect
+from verify.oracle.formats import format_of
+
+REQUIRED = 8.0
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What one fault at each of some positions would do, by query head.
+
+    kind: the position is left out, or taken in although it is dead. row: batch row. heads: slice of the rows
+    of a head axis. positions ``[n]``; size ``[heads, n]``: the largest move of any quantity, in units.
+    """
+
+    kind: Literal["dropped", "added"]
+    row: int
+    heads: slice
+    positions: np.ndarray
+    size: np.ndarray
+
+
+@dataclass(frozen=True)
+class Weakest:
+    """The position of a fixture that is hardest to see. profile: the one that shows it best."""
+
+    kind: str
+    row: int
+    head: int
+    position: int
+    visibility: float
+    profile: str
+
+
+def weakest_position(cases: Iterable[Case]) -> Weakest | None:
+    """The least visible position over all profiles of one fixture.
+
+    None when the contract does not say what a dropped position does, or the fixture has no position at all.
+    """
+    names = []
+    best: dict[tuple[str, int, int], tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+    for number, case in enumerate(cases):
+        if case.contract.effects is None:
+            return None
+        names.append(case.profile)
+        for effect in case.contract.effects(case, units(expect(case))):
+            key = (effect.kind, effect.row, effect.heads.start)
+            nothing = (effect.positions, np.zeros(effect.size.shape), np.zeros(effect.size.shape, np.int64))
+            positions, size, shown_by = best.setdefault(key, nothing)
+            shown_by[effect.size > size] = number
+            np.maximum(size, effect.size, out=size)
+    found = []
+    for (kind, row, first_head), (positions, size, shown_by) in best.items():
+        if size.size:
+            head, at = np.unravel_index(int(np.argmin(size)), size.shape)
+            where = (first_head + int(head), int(positions[at]))
+            found.append(Weakest(kind, row, *where, float(size[head, at]), names[shown_by[head, at]]))
+    return min(found, key=lambda weakest: weakest.visibility, default=None)
+
+
+def units(expected: Mapping[str, Quantity]) -> dict[str, np.ndarray]:
+    """How far each element may move unnoticed: 0 where bit equality is demanded."""
+    return {name: _unit(quantity) for name, quantity in expected.items()}
+
+
+def _unit(quantity: Quantity) -> np.ndarray:
+    if quantity.exact:
+        return np.zeros_like(quantity.bound)
+    if quantity.dtype is None or not format_of(quantity.dtype).is_float:
+        return quantity.bound
+    fmt = format_of(quantity.dtype)
+    exponent = np.frexp(np.where(np.isfinite(quantity.value), quantity.value, 0.0))[1] - 1
+    exponent = np.where(quantity.value == 0, -1074, exponent)
+    half_step = np.maximum(np.ldexp(fmt.unit_roundoff, exponent), fmt.smallest_subnormal / 2)
+    return np.maximum(quantity.bound, half_step)
