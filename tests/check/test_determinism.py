@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scripted import build, right_output, subject
+from scripted import ScriptedSubject, build, right_output, subject
 
 from verify.case.pack import Difference, RunOutput
 from verify.case.run import Run
 from verify.check.determinism import MOST_ROWS, alone_case, check_determinism, row_symbols
+from verify.device.interface import Execution, Job, RunResult, RunStatus
 from verify.finding import Verdict
 from verify.harness.plan import PlanError
 
@@ -112,3 +113,44 @@ def test_a_batch_of_one_has_no_row_to_run_alone(tmp_path: Path) -> None:
     """Fault: a row compared with itself counts as a test."""
     outcomes = check_determinism(subject(tmp_path, rows=1, plans=plans))
     assert outcomes[0].measures["rows alone"] == 0
+
+
+def on_cpu(folder: Path, script: Callable[[Job], Execution]) -> ScriptedSubject:
+    made = subject(folder, script, fixtures=("one",), plans=plans)
+    made.device.name = "cpu"
+    return made
+
+
+def written(job: Job, change: int = 0) -> Execution:
+    """Every run done, with the right output in its file, one bit of it changed when asked."""
+    results = {}
+    job.out.mkdir(parents=True)
+    for run in job.runs:
+        profile = run.split(".")[1]
+        y = right_output(Run(run, build("one", profile))).outputs["y"].copy()
+        y.reshape(-1)[-1] ^= change
+        data = y.tobytes()
+        head = f"verify-output 1\nrun {run}\nmode once\nreturned cudaSuccess\nkernels 1\nshared 0\n"
+        head += f"intrusions 0\ndifferences 0\ndata y promised {len(data)}\npayload\n"
+        path = job.out / f"{run}.out"
+        path.write_bytes(head.encode() + data)
+        results[run] = RunResult(run, RunStatus.DONE, path, 1)
+    return Execution(job, results)
+
+
+def test_the_cpu_device_runs_other_schedules(tmp_path: Path) -> None:
+    """Fault: twenty times the same schedule counts as determinism."""
+    made = on_cpu(tmp_path, written)
+    (outcome,) = check_determinism(made)
+    assert outcome.verdict is Verdict.CLEAN
+    assert outcome.measures["schedules"] == 4
+    assert [job.options for job in made.device.jobs] == [{"seed": "1"}, {"seed": "2"}, {"seed": "3"}]
+    assert "repeat" not in {run.mode for run in made.asked}
+
+
+def test_other_bits_under_another_schedule_are_a_finding(tmp_path: Path) -> None:
+    """Fault: an order of additions that depends on which block comes first."""
+    made = on_cpu(tmp_path, lambda job: written(job, change=int(job.options["seed"] == "2")))
+    (outcome,) = check_determinism(made)
+    assert {f.kind for f in outcome.findings} == {"depends on the schedule"}
+    assert "1 of 8 elements of y have other bits under seed 2" in outcome.findings[0].seen

@@ -11,15 +11,16 @@ import numpy as np
 from verify.case.case import Case
 from verify.case.run import Fills, Run
 from verify.check.judge import coordinates, judge_output
-from verify.check.matrix import cases_for, matrix
+from verify.check.matrix import cases_for, filled_run, matrix
 from verify.check.native import not_done
+from verify.check.schedules import SEEDS, schedule_findings, under_seed
 from verify.check.subject import Ran, Subject
 from verify.finding import Finding, Outcome
 from verify.harness.plan import PlanError
 from verify.oracle.expectation import OracleError, expect
 
 REPEATS = 20
-"""Launches of one case; with a load of another size beside each."""
+"""Launches of one case on a GPU, with a load of another size beside each."""
 
 MOST_ROWS = 8
 """Rows of a batch that are run alone: the first, the last, and some spread between them."""
@@ -39,24 +40,30 @@ class RowPair:
 
 
 def check_determinism(subject: Subject) -> list[Outcome]:
-    """One outcome a fixture."""
-    fill = matrix()["determinism"].fills[0]
-    repeats: dict[str, list[Run]] = {}
+    """One outcome a fixture: repeats under load on a GPU, other schedules on the CPU device, rows alone."""
+    scheduled = subject.device.name == "cpu"
+    usual: dict[str, list[Run]] = {}
     pairs: dict[str, list[RowPair]] = {}
     refused: dict[str, str] = {}
     for fixture, cases in subject.cases.items():
-        chosen = cases_for("determinism", cases)
-        repeats[fixture] = [
-            Run(f"{fixture}.{c.profile}.repeat", c, "repeat", Fills(fill, fill, fill, fill), REPEATS)
-            for c in chosen
-        ]
+        usual[fixture] = [_usual_run(case, scheduled) for case in cases_for("determinism", cases)]
         try:
-            pairs[fixture] = [p for run in repeats[fixture] for p in row_pairs(subject, run)]
+            pairs[fixture] = [pair for run in usual[fixture] for pair in row_pairs(subject, run)]
         except PlanError as error:
             pairs[fixture], refused[fixture] = [], str(error)
-    alone = [pair.alone for listed in pairs.values() for pair in listed]
-    ran = subject.execute([*(run for listed in repeats.values() for run in listed), *alone])
-    return [_judge(subject, f, repeats[f], pairs[f], ran, refused.get(f, "")) for f in subject.cases]
+    every = [run for listed in usual.values() for run in listed]
+    ran = subject.execute([*every, *(pair.alone for listed in pairs.values() for pair in listed)])
+    seeded = {seed: under_seed(subject, every, seed) for seed in SEEDS} if scheduled else {}
+    return [_judge(subject, f, usual[f], pairs[f], ran, seeded, refused.get(f, "")) for f in subject.cases]
+
+
+def _usual_run(case: Case, scheduled: bool) -> Run:
+    """What is repeated: on the CPU device by other seeds, else by the harness itself, under load."""
+    fill = matrix()["determinism"].fills[0]
+    if scheduled:
+        return filled_run(case, fill)
+    fills = Fills(fill, fill, fill, fill)
+    return Run(f"{case.fixture}.{case.profile}.repeat", case, "repeat", fills, REPEATS)
 
 
 def row_pairs(subject: Subject, run: Run) -> list[RowPair]:
@@ -103,17 +110,22 @@ def alone_case(case: Case, row: int, symbols: Mapping[str, Any], plan: Mapping[s
 def _judge(
     subject: Subject,
     fixture: str,
-    repeats: Sequence[Run],
+    usual: Sequence[Run],
     pairs: Sequence[RowPair],
     ran: Mapping[str, Ran],
+    seeded: Mapping[int, Mapping[str, Ran]],
     refused: str,
 ) -> Outcome:
     name = subject.contract.name
-    involved = [ran[run.id] for run in repeats] + [ran[pair.alone.id] for pair in pairs]
+    involved = [ran[run.id] for run in usual] + [ran[pair.alone.id] for pair in pairs]
+    involved += [other[run.id] for other in seeded.values() for run in usual]
     if (unfinished := not_done("determinism", subject, fixture, involved)) is not None:
         return unfinished
     repeat = subject.repeat_command("determinism", fixture)
-    findings = [f for run in repeats for f in _changes(subject, ran[run.id], repeat)]
+    findings = [f for run in usual for f in _changes(subject, ran[run.id], repeat)]
+    for run in usual:
+        others = {seed: other[run.id] for seed, other in seeded.items()}
+        findings += schedule_findings(subject, ran[run.id], others, repeat)
     try:
         for pair in pairs:
             findings += _row_findings(subject, pair, ran, repeat)
@@ -121,10 +133,9 @@ def _judge(
         return Outcome.inconclusive("determinism", name, fixture, str(error))
     if refused and not findings:
         return Outcome.inconclusive("determinism", name, fixture, f"a row alone has no plan: {refused}")
-    measures = {"repeats": REPEATS * len(repeats), "rows alone": len(pairs)}
-    return Outcome.judge(
-        "determinism", name, fixture, findings, strict=subject.strict, measures=measures
-    )
+    again = {"schedules": 1 + len(SEEDS)} if seeded else {"repeats": REPEATS * len(usual)}
+    measures = {**again, "rows alone": len(pairs)}
+    return Outcome.judge("determinism", name, fixture, findings, strict=subject.strict, measures=measures)
 
 
 def _changes(subject: Subject, ran: Ran, repeat: str) -> list[Finding]:

@@ -193,9 +193,8 @@ def _one_process(
             end_group(process)
     tail = (*state.tail, *_last_lines(stderr))[-TAIL_LINES:]
     seconds = time.monotonic() - started
-    end = ProcessEnd(
-        command.argv, process.returncode, killed, tuple(state.begun), (), tail, stderr, seconds
-    )
+    code = -signal.SIGKILL if process.returncode is None else process.returncode
+    end = ProcessEnd(command.argv, code, killed, tuple(state.begun), (), tail, stderr, seconds)
     return end, state
 
 
