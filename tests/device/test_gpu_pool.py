@@ -9,7 +9,9 @@ import time
 from pathlib import Path
 
 import filelock
+import pytest
 
+from verify.device import gpu_pool
 from verify.device.cuda_probe import Gpu
 from verify.device.gpu_pool import GpuPool
 
@@ -34,6 +36,18 @@ def test_a_second_process_waits_for_the_first(tmp_path: Path) -> None:
         waited = time.monotonic() - started
     other.wait()
     assert waited > 0.3
+
+
+def test_a_long_wait_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fault: the suite stands still without a word while another process has the GPU."""
+    monkeypatch.setattr(gpu_pool, "SILENT_SECONDS", 0.1)
+    held = filelock.FileLock(tmp_path / "GPU-0.lock", thread_local=False)
+    held.acquire()
+    threading.Timer(0.5, held.release).start()
+    said: list[str] = []
+    with GpuPool([gpu(0)], tmp_path).lease(said.append):
+        pass
+    assert said == ["waiting for another process to leave the GPU"]
 
 
 def test_threads_of_one_process_share_its_gpu(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ class GpuDevice:
         return self._tripwires.tried(self, tool)
 
     def _execute_native(self, job: Job, progress: Progress | None) -> Execution:
-        with self._pool.lease() as gpu:
+        with self._pool.lease(progress) as gpu:
             environment = self._environment(job, gpu)
             session = run_session(
                 job, lambda _, runs: Command(harness_command(job, runs), environment), progress
@@ -116,7 +116,7 @@ class GpuDevice:
         def logs(index: int) -> tuple[Path, Path]:
             return job.out / f"{tool}-{index}.txt", job.out / f"{tool}-{index}.xml"
 
-        with self._pool.lease() as gpu:
+        with self._pool.lease(progress) as gpu:
             environment = self._environment(job, gpu)
 
             def command(index: int, runs: Sequence[str]) -> Command:

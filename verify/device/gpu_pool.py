@@ -9,7 +9,8 @@ from __future__ import annotations
 import getpass
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ from filelock import FileLock, Timeout
 from verify.device.cuda_probe import Gpu
 
 POLL_SECONDS = 0.05
+SILENT_SECONDS = 2.0
 
 
 def lock_directory() -> Path:
@@ -50,9 +52,12 @@ class GpuPool:
         ]
 
     @contextmanager
-    def lease(self) -> Iterator[Gpu]:
-        """A GPU to work on: a free one if there is one, else the least used of those this process holds."""
-        slot = self._take()
+    def lease(self, say: Callable[[str], None] | None = None) -> Iterator[Gpu]:
+        """A GPU to work on: a free one if there is one, else the least used of those this process holds.
+
+        say: told once when the wait for other processes gets long.
+        """
+        slot = self._take(say)
         try:
             yield slot.gpu
         finally:
@@ -62,7 +67,8 @@ class GpuPool:
                     slot.lock.release()
                 self._changed.notify_all()
 
-    def _take(self) -> _Slot:
+    def _take(self, say: Callable[[str], None] | None) -> _Slot:
+        patience = time.monotonic() + SILENT_SECONDS
         with self._changed:
             while True:
                 for slot in (s for s in self._slots if s.users == 0):
@@ -77,5 +83,8 @@ class GpuPool:
                     slot = min(held, key=lambda s: s.users)
                     slot.users += 1
                     return slot
+                if say is not None and time.monotonic() > patience:
+                    say("waiting for another process to leave the GPU")
+                    say = None
                 # Another process holds the rest: its release is not announced here, so look again soon.
                 self._changed.wait(POLL_SECONDS)
