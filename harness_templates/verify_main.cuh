@@ -1,9 +1,10 @@
-// The harness's commands: run, plan, info.
+// The harness's commands: run, plan, info, judge.
 #pragma once
 
 #include <iostream>
 
 #include "verify_info_command.cuh"
+#include "verify_judge_command.hpp"
 #include "verify_run_command.cuh"
 
 namespace verify {
@@ -45,8 +46,10 @@ inline int main_command(int count, char** words) {
         if (command == "run") return run_command({arguments.begin() + 1, arguments.end()});
         if (command == "plan") return plan_command();
         if (command == "info") return info_command();
-        std::fprintf(stderr, "usage: %s run --pack FILE --out DIR [--only ID]... [--no-regions] | plan | info\n",
-                     words[0]);
+        if (command == "judge") return judge_command({arguments.begin() + 1, arguments.end()});
+        std::fprintf(stderr, "usage: %s run --pack FILE --out DIR [--only ID]... [--no-regions] | plan | info |\n"
+                     "       %s judge --expected FILE OUTPUT...\n",
+                     words[0], words[0]);
     } catch (const std::exception& problem) {
         std::fprintf(stderr, "%s\n", one_line(problem.what()).c_str());
     }

@@ -34,6 +34,7 @@ from verify.harness.plan import query_plans, require_plans
 from verify.oracle.expectation import OracleError, expect
 from verify.report.ladder import rungs
 from verify.report.report import KernelReport, Report
+from verify.report.reproduction import keep_reproductions
 from verify.selection import select_names
 
 Check = Callable[[Subject], list[Outcome]]
@@ -141,7 +142,7 @@ def run_gate(
                 outcomes = _without_device(ready, checks, missing)
             else:
                 folder = Path(scratch) / contract.name
-                outcomes = _on_device(ready, device, checks, folder, selection.strict, progress)
+                outcomes = _on_device(ready, device, checks, folder, selection, progress)
             reports.append(
                 KernelReport(
                     contract.name,
@@ -167,7 +168,7 @@ def _on_device(
     device: Device,
     checks: Sequence[str],
     folder: Path,
-    strict: bool,
+    selection: Selection,
     progress: Callable[[str], None],
 ) -> list[Outcome]:
     subject = Subject(
@@ -178,7 +179,7 @@ def _on_device(
         device,
         folder,
         argument=argument_of(ready.contract),
-        strict=strict,
+        strict=selection.strict,
         progress=progress,
         plans=lambda asked: require_plans(ready.build, ready.contract, asked, device.info().sm_count),
     )
@@ -191,6 +192,8 @@ def _on_device(
     if tools:
         progress(f"{ready.contract.name}: {', '.join(tools)}")
         outcomes += check_tools(subject, tools)
+    if selection.keep is not None:
+        outcomes = keep_reproductions(outcomes, subject, ready.build, selection.keep)
     return outcomes
 
 

@@ -79,6 +79,10 @@ class Subject:
                 self._ran[run.id] = Ran(run, result, output)
         return {run_id: self._ran[run_id] for run_id in wanted}
 
+    def executed(self) -> tuple[Run, ...]:
+        """The native runs done so far in this session."""
+        return tuple(ran.run for ran in self._ran.values())
+
     def start(
         self,
         runs: Sequence[Run],

@@ -182,19 +182,24 @@ def run_compiler(command: Sequence[str], folder: Path, tools: Toolchain, what: s
         raise BuildError(f"{what} does not build (exit {done.returncode}):\n{words}")
 
 
-def _inputs(production: Path) -> list[bytes]:
-    """Texts of the production file and of what it includes by quotes, however deep, with their names."""
-    seen: dict[Path, bytes] = {}
+def included_files(production: Path) -> list[Path]:
+    """The production file and what it includes by quotes, however deep, as far as it is found beside it."""
+    seen: dict[Path, None] = {}
     waiting = [production]
     while waiting:
         file = waiting.pop()
         if file in seen or not file.is_file():
             continue
-        seen[file] = file.read_bytes()
-        for name in _INCLUDE.findall(seen[file]):
+        seen[file] = None
+        for name in _INCLUDE.findall(file.read_bytes()):
             named = name.decode(errors="replace")
             waiting += [(folder / named).resolve() for folder in (file.parent, production.parent)]
-    return [part for file in sorted(seen) for part in (str(file).encode(), seen[file])]
+    return [production, *sorted(seen.keys() - {production})]
+
+
+def _inputs(production: Path) -> list[bytes]:
+    """Names and texts of the files that a harness is compiled from, the fixed part apart."""
+    return [part for file in included_files(production) for part in (str(file).encode(), file.read_bytes())]
 
 
 def _template_texts() -> list[bytes]:

@@ -21,11 +21,12 @@ class RenderError(ValueError):
     """A contract whose spelling is not C++ that the harness accepts; names contract, field and text."""
 
 
-def render(contract: Contract, source_include: str | None = None) -> str:
+def render(contract: Contract, source_include: str | None = None, *, whole: bool = False) -> str:
     """The harness source of a contract.
 
     source_include: how the production file is included; its file name by default (the build puts its folder
-    on the include path). Raises RenderError for a spelling that is no identifier, template-id or file name.
+    on the include path). whole: with the fixed part in the same file, for a program of one source. Raises
+    RenderError for a spelling that is no identifier, template-id or file name.
     """
     slots = slots_of(contract)
     source = source_include or Path(contract.source).name
@@ -41,6 +42,7 @@ def render(contract: Contract, source_include: str | None = None) -> str:
     return environment.get_template("harness.cu.j2").render(
         contract=contract.name,
         source=source,
+        fixed_part="verify_core.cu" if whole else "verify_entry.hpp",
         takes_stream=takes_stream(contract),
         value_count=len(slots.expressions),
         buffer_count=len(contract.buffers),
