@@ -23,9 +23,9 @@ def plan(symbols: Mapping[str, Any], sm_count: int = SM_COUNT) -> dict[str, int]
     dim, group = symbols["D"], symbols["NH"] // symbols["NKV"]
     tile = 16 if dim == 512 else 32
     units = symbols["B"] * symbols["NKV"] * -(-group // 16)
-    slots = sm_count * {512: 1, 256: 2}.get(dim, 3)
-    longest = symbols["window"] or symbols["capacity"]
-    splits = symbols["splits"] or min(_chosen(units, slots, -(-longest // tile)), -(-longest // tile))
+    most = -(-(symbols["window"] or symbols["capacity"]) // tile)
+    wanted = sm_count * {512: 1, 64: 3}.get(dim, 2)
+    splits = symbols["splits"] or min(_chosen(units, sm_count, wanted), most)
     state = symbols["B"] * symbols["NH"] * splits * 4
     o_bytes, state = state * dim, -(-state // 16) * 16
     return {
@@ -39,18 +39,17 @@ def plan(symbols: Mapping[str, Any], sm_count: int = SM_COUNT) -> dict[str, int]
     }
 
 
-def _chosen(units: int, slots: int, most: int) -> int:
-    best = slots // units
-    if best * units * 4 >= slots * 3:
-        return best
-    best, best_share = 1, 0.0
-    for splits in range(1, most + 1):
-        blocks = splits * units
-        if blocks > 4 * slots:
+def _chosen(units: int, sm_count: int, wanted: int) -> int:
+    def balance(splits: int) -> float:
+        blocks = units * splits
+        return blocks / (-(-blocks // sm_count) * sm_count)
+
+    best = fewest = max(wanted // units, 1)
+    for splits in range(fewest, 4 * fewest + 5):
+        if balance(best) >= 0.9:
             break
-        share = blocks / (-(-blocks // slots) * slots)
-        if share > best_share + 0.01:
-            best, best_share = splits, share
+        if balance(splits) > balance(best):
+            best = splits
     return best
 
 

@@ -15,14 +15,14 @@ from verify.oracle.tracked import Tracked
 def numerics(case: Case) -> Numerics:
     """Where the kernel rounds, as the head of its source says."""
     dim, tile, splits = case["D"], case["tile"], case["num_splits"]
-    part = 128 if dim == 512 else dim  # the dims of a score that one warp sums, in two chains
+    part = min(dim, 256)  # the dims of a score that one warp sums, in four chains
     steps = [[slice(d, d + 16) for d in range(first, first + part, 16)] for first in range(0, dim, part)]
     lanes = next(n for n in (2, 4, 8, 16, 32) if n >= splits or n == 32)
     own_splits = -(-splits // lanes)
     batches = -(-own_splits // 5)
     return Numerics(
         tile=tile,
-        score_chains=[[own[0::2], own[1::2]] for own in steps],
+        score_chains=[[[own[0::4], own[1::4]], [own[2::4], own[3::4]]] for own in steps],
         weight_loss=2.0**-17,
         output_steps=2 * tile // 16,
         sum_depth=1 + tile // 8 + 2,
