@@ -5,6 +5,8 @@
 #include "memory/address_space.hpp"
 #include "runtime/api.hpp"
 #include "runtime/capture.hpp"
+#include "runtime/host_guard.hpp"
+#include "runtime/host_watch.hpp"
 #include "runtime/limits.hpp"
 #include "runtime/pool.hpp"
 #include "runtime/session.hpp"
@@ -30,6 +32,8 @@ const Object& allocate(ObjectKind kind, std::size_t bytes, std::uint64_t operati
                                         std::to_string(limits().global_memory - AddressSpace::instance().used()) +
                                         " free on this device");
   tell([object](machine::Observer& checks) { checks.allocated(*object); });
+  if (kind == ObjectKind::global) guard_from_host(*object);
+  if (kind == ObjectKind::pinned || kind == ObjectKind::managed) watch_host_memory(*object);
   return *object;
 }
 
@@ -63,8 +67,12 @@ cudaError_t free_now(const char* call, const void* pointer, bool host_memory) {
     if (!pointer) return cudaSuccess;
     live_object_at(pointer, host_memory);
     schedule().wait_for_all(lock);
+    forget_host_memory(address_of(pointer));
     const Object* object = AddressSpace::instance().release(address_of(pointer), host_access_operation());
-    if (object) tell([object](machine::Observer& checks) { checks.released(*object); });
+    if (object) {
+      unguard(*object);
+      tell([object](machine::Observer& checks) { checks.released(*object); });
+    }
     return cudaSuccess;
   });
 }
@@ -187,6 +195,7 @@ cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags) {
     const Object* object = AddressSpace::instance().register_host(address_of(pointer), bytes, host_access_operation());
     if (!object) fail(cudaErrorHostMemoryAlreadyRegistered, "part of the range is registered already");
     host_flags()[object->base] = flags | cudaHostRegisterMapped;
+    watch_host_memory(*object);
     tell([object](machine::Observer& checks) { checks.allocated(*object); });
     return cudaSuccess;
   });
@@ -199,6 +208,7 @@ cudaError_t cudaHostUnregister(void* pointer) {
         object->state == ObjectState::freed)
       fail(cudaErrorHostMemoryNotRegistered, "the pointer is not the start of a registered range");
     schedule().wait_for_all(lock);
+    forget_host_memory(address_of(pointer));
     object = AddressSpace::instance().release(address_of(pointer), host_access_operation());
     if (object) tell([object](machine::Observer& checks) { checks.released(*object); });
     return cudaSuccess;

@@ -4,6 +4,8 @@
 
 #include "memory/address_space.hpp"
 #include "runtime/api.hpp"
+#include "runtime/host_guard.hpp"
+#include "runtime/host_watch.hpp"
 #include "runtime/limits.hpp"
 #include "runtime/session.hpp"
 #include "runtime/stream.hpp"
@@ -258,11 +260,16 @@ cudaError_t cudaDeviceReset() {
     if (object->kind != machine::ObjectKind::global && object->kind != machine::ObjectKind::managed &&
         object->kind != machine::ObjectKind::pinned)
       continue;
+    forget_host_memory(object->base);
     const auto* freed = machine::AddressSpace::instance().release(object->base, host_access_operation());
-    if (freed) tell([freed](machine::Observer& checks) { checks.released(*freed); });
+    if (!freed) continue;
+    unguard(*freed);
+    tell([freed](machine::Observer& checks) { checks.released(*freed); });
   }
   return cudaSuccess;
 }
+
+cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, cudaChannelFormatKind kind) { return {x, y, z, w, kind}; }
 
 cudaError_t cudaRuntimeGetVersion(int* version) {
   return on_device("cudaRuntimeGetVersion", 0, [&] { *version = CUDART_VERSION; });

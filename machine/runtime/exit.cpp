@@ -10,11 +10,14 @@
 
 #include "runtime/api.hpp"
 #include "runtime/background.hpp"
+#include "runtime/host_guard.hpp"
 #include "runtime/schedule.hpp"
 #include "runtime/session.hpp"
 
 namespace machine::runtime {
 namespace {
+
+constexpr unsigned kReportSeconds = 20;
 
 std::atomic<bool> forked{false};
 std::atomic<bool> watching{false};
@@ -31,9 +34,14 @@ void end_normally() {
 
 // A program that dies of a signal still gets its findings. The signal then takes its usual course, so that the
 // exit status tells the truth.
-void end_by_signal(int number) {
+void end_by_signal(int number, siginfo_t* info, void*) {
   signal(number, SIG_DFL);
-  if (!forked) finish_report();
+  if (!forked) {
+    alarm(kReportSeconds);  // a report that hangs on a lock of the dying thread ends with the process
+    const auto address = reinterpret_cast<std::uint64_t>(info->si_addr);
+    if (number == SIGSEGV && is_guarded(address)) report_host_dereference(address);
+    finish_report();
+  }
   raise(number);
 }
 
@@ -42,8 +50,8 @@ void watch_signals() {
     struct sigaction now {};
     if (sigaction(number, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) continue;  // the program's own handler stays
     struct sigaction ours {};
-    ours.sa_handler = end_by_signal;
-    ours.sa_flags = SA_RESETHAND | SA_NODEFER;
+    ours.sa_sigaction = end_by_signal;
+    ours.sa_flags = SA_RESETHAND | SA_NODEFER | SA_SIGINFO;
     sigaction(number, &ours, nullptr);
   }
 }

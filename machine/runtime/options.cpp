@@ -1,5 +1,7 @@
 #include "runtime/options.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -38,9 +40,16 @@ void set_tools(Options& options, const std::string& value) {
   for (auto& tool : split(value, ',')) {
     if (tool == "all") options.tools = known;
     else if (tool == "none") continue;
-    else if (std::find(known.begin(), known.end(), tool) != known.end()) options.tools.push_back(tool);
-    else refuse("VERIFY_MACHINE: tools=" + tool + " is unknown; choose memcheck, initcheck, racecheck, synccheck, all or none");
+    else if (tool == "traffic" || std::find(known.begin(), known.end(), tool) != known.end()) options.tools.push_back(tool);
+    else refuse("VERIFY_MACHINE: tools=" + tool + " is unknown; choose memcheck, initcheck, racecheck, synccheck, traffic, all or none");
   }
+}
+
+// `%p` in a path is the process: a program may start others.
+std::string path(std::string value) {
+  for (auto at = value.find("%p"); at != std::string::npos; at = value.find("%p", at))
+    value.replace(at, 2, std::to_string(getpid()));
+  return value;
 }
 
 void set(Options& options, const std::string& key, const std::string& value) {
@@ -48,8 +57,8 @@ void set(Options& options, const std::string& key, const std::string& value) {
   else if (key == "tools") set_tools(options, value);
   else if (key == "seed") options.seed = number(key, value);
   else if (key == "strict") options.strict = number(key, value) != 0;
-  else if (key == "json") options.json = value;
-  else if (key == "log_file") options.log_file = value;
+  else if (key == "json") options.json = path(value);
+  else if (key == "log_file") options.log_file = path(value);
   else if (key == "print_limit") options.print_limit = number(key, value);
   else if (key == "launch_timeout") options.launch_timeout = static_cast<int>(number(key, value));
   else if (key == "kernel_name") options.kernel_name = value;

@@ -12,11 +12,11 @@ namespace machine::runtime {
 // end the process with one line: a misspelt option must not silently check less.
 struct Options {
   unsigned architecture = 90;          // arch=sm_90
-  std::vector<std::string> tools;      // tools=memcheck,racecheck (none: empty)
+  std::vector<std::string> tools;      // tools=memcheck,racecheck; all: the four sanitizer tools; none: empty
   std::uint64_t seed = 0;              // seed=N
   bool strict = false;                 // strict=1: warnings count as findings
-  std::string json;                    // json=PATH of the report
-  std::string log_file;                // log_file=PATH for the text report, standard error when empty
+  std::string json;                    // json=PATH of the report; %p is the process id
+  std::string log_file;                // log_file=PATH that the text report is added to; standard error when empty
   std::uint64_t print_limit = 100;     // print_limit=N findings as text, 0 for all
   int launch_timeout = 0;              // launch_timeout=SECONDS for one kernel, 0 for none
   std::string kernel_name;             // kernel_name=TEXT: check only kernels whose name contains it

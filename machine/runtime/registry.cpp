@@ -4,6 +4,8 @@
 
 #include "runtime/api.hpp"
 #include "runtime/exit.hpp"
+#include "runtime/host_guard.hpp"
+#include "runtime/host_watch.hpp"
 #include "runtime/limits.hpp"
 #include "runtime/options.hpp"
 #include "runtime/session.hpp"
@@ -55,7 +57,9 @@ void place_managed(Program& program) {
     if (variable.managed) {
       const Symbol* symbol = program.loaded().symbol(variable.name);
       if (!symbol || !symbol->object) refuse("__managed__ variable " + variable.name + " is not in the PTX");
+      if (*variable.managed == reinterpret_cast<void*>(symbol->object->base)) continue;
       *variable.managed = reinterpret_cast<void*>(symbol->object->base);
+      watch_host_memory(*symbol->object);
     }
 }
 
@@ -73,6 +77,7 @@ Module& Program::loaded() {
   start();
   const PtxEntry* entry = best_ptx(binary, options().architecture);
   if (!broken.empty() || !entry) refuse_program(*this);
+  DeviceAccess access;  // symbols get their initial values
   try {
     std::string text = unpacked(entry->text, options().unpacked);
     while (!text.empty() && text.back() == '\0') text.pop_back();  // stored with padding

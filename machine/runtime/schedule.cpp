@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "runtime/background.hpp"
+#include "runtime/host_guard.hpp"
+#include "runtime/host_watch.hpp"
 #include "runtime/options.hpp"
 #include "runtime/session.hpp"
 
@@ -31,6 +33,7 @@ Schedule& schedule() {
 bool inside_host_function() { return in_host_function; }
 
 void Schedule::submit(const TaskPtr& task, Lock& lock) {
+  if (!running_) look_at_host_memory();
   std::erase(task->after, nullptr);
   auto& ids = task->told.after;
   ids.push_back(host_operation());
@@ -116,14 +119,21 @@ void Schedule::run(const TaskPtr& task, Lock& lock) {
   }
   if (running_) return run(task, lock);
   if (task->body) {
+    look_at_host_memory();
     running_ = true;
     tell_all();
     lock.unlock();
-    in_host_function = task->is_host_function;
-    task->body(*task);
-    in_host_function = false;
+    if (task->is_host_function) {
+      in_host_function = true;
+      task->body(*task);
+      in_host_function = false;
+    } else {
+      DeviceAccess access;
+      task->body(*task);
+    }
     lock.lock();
     running_ = false;
+    accept_host_memory();
   }
   task->done = true;
   task->finished = std::chrono::steady_clock::now();

@@ -97,7 +97,7 @@ void write_report(Session& s) {
   if (options().log_file.empty()) {
     std::cerr << text.str() << std::flush;
   } else {
-    std::ofstream(options().log_file) << text.str();
+    std::ofstream(options().log_file, std::ios::app) << text.str();
   }
   if (options().json.empty()) return;
   // Written beside and renamed, so that whoever reads it never sees half of it.
@@ -155,6 +155,20 @@ void report_api_error(const char* call, cudaError_t code, const std::string& why
   if (!options().report_api_errors) return;
   std::lock_guard guard(session().report_mutex);
   session().report.api_error(call, error_name(code), error_text(code), why);
+}
+
+void report_host_dereference(std::uint64_t address) {
+  const Object* object = AddressSpace::instance().find(address);
+  report::Finding finding;
+  finding.check = "memcheck";
+  finding.kind = "Host access to device memory";
+  finding.message = "The program's own code dereferenced a device pointer, which ends it with a segmentation fault.";
+  finding.remedy = "Copy the data with cudaMemcpy, or allocate it with cudaMallocManaged or cudaMallocHost.";
+  std::ostringstream place;
+  place << "allocation of " << object->size << " bytes + " << address - object->base << " (0x" << std::hex << address << ")";
+  finding.address = place.str();
+  finding.sites.emplace_back().host = "host program";
+  session().report.add(std::move(finding));
 }
 
 void conclude_launch(const std::string& kernel, const LaunchResult& result) {

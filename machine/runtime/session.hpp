@@ -40,6 +40,9 @@ void host_went_on();
 // A runtime call that failed; `why` may be empty.
 void report_api_error(const char* call, cudaError_t code, const std::string& why);
 
+// The host's program read or wrote device memory directly.
+void report_host_dereference(std::uint64_t address);
+
 // One launch that ran to its end, for the proof of work and the error of the context.
 void conclude_launch(const std::string& kernel, const LaunchResult& result);
 

@@ -7,6 +7,7 @@
 #include "memory/address_space.hpp"
 #include "runtime/api.hpp"
 #include "runtime/exit.hpp"
+#include "runtime/host_guard.hpp"
 #include "runtime/options.hpp"
 #include "runtime/session.hpp"
 
@@ -90,7 +91,9 @@ void launch_kernel(const KernelWork& work, const Operation& operation) {
 
 void release(const ReleaseWork& work, const Operation& operation) {
   const Object* object = AddressSpace::instance().release(work.address, operation.id);
-  if (object && observer()) observer()->released(*object);
+  if (!object) return;
+  unguard(*object);
+  if (observer()) observer()->released(*object);
 }
 
 struct Perform {
