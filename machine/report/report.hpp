@@ -92,7 +92,7 @@ class Report {
   std::vector<LaunchTraffic> traffic_;
   std::vector<std::string> notes_;
   std::string refusal_;
-  std::uint64_t errors_ = 0, warnings_ = 0;
+  std::uint64_t errors_ = 0, warnings_ = 0, errors_at_launch_ = 0;
 };
 
 }  // namespace machine::report

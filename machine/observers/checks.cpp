@@ -1,0 +1,173 @@
+// The checks of the process: what outlives a launch, the host's side, and the bringing together of chunks.
+#include "observers/checks.hpp"
+
+#include <charconv>
+#include <stdexcept>
+#include <unordered_map>
+
+#include "exec/machine.hpp"
+#include "memory/address_space.hpp"
+#include "observers/bits.hpp"
+#include "observers/chunk.hpp"
+#include "observers/host_side.hpp"
+#include "observers/memcheck.hpp"
+#include "observers/operations.hpp"
+
+namespace machine::checks {
+
+namespace {
+
+class CheckSet final : public Checks {
+ public:
+  CheckSet(const CheckOptions& options, report::Report& report)
+      : options_(options), report_(report), operations_(report), host_(options, report, written_, operations_) {}
+
+  void operation_begin(const Operation& o) override {
+    if (options_.racecheck) operations_.begin(o);
+    host_.begin(o);
+  }
+  void operation_end(const Operation& o) override {
+    host_.end(o);
+    if (options_.racecheck) operations_.end(o);
+  }
+  void allocated(const Object& object) override {
+    // An address may have been used before; registered memory lies outside the arena.
+    if (object.kind == ObjectKind::global) written_.clear(object.base, object.size);
+  }
+  bool host_access(std::uint64_t operation, AccessKind kind, std::uint64_t address, std::uint64_t bytes,
+                   std::uint64_t pitch, std::uint64_t rows) override {
+    return host_.access(operation, kind, address, bytes, pitch, rows);
+  }
+
+  void launch_begin(const LaunchInfo& launch) override {
+    launch_ = launch;
+    traffic_.reset();
+    waits_ = options_.racecheck && waits_for_dependency(*launch.kernel);
+  }
+  std::unique_ptr<Observer> fork(std::uint64_t) override {
+    return std::make_unique<Chunk>(options_, launch_, regions_, written_, waits_);
+  }
+  bool join(std::span<const std::unique_ptr<Observer>> chunks) override;
+  void launch_end(const LaunchInfo&) override {
+    if (traffic_) report_.traffic(traffic_->result(launch_));
+    traffic_.reset();
+  }
+
+  void heap_registered(std::uint64_t base, std::uint64_t bytes) override { regions_.add_heap(base, bytes); }
+  void heap_unregistered(std::uint64_t base) override { regions_.remove_heap(base); }
+  void region_registered(std::uint64_t base, std::uint64_t bytes) override { regions_.add(base, bytes); }
+  void region_unregistered(std::uint64_t base) override { regions_.remove(base); }
+  void named(std::uint64_t base, const std::string& name) override { AddressSpace::instance().rename(base, name); }
+
+ private:
+  bool waits_for_dependency(const Kernel& kernel);
+  static bool chunks_meet(std::span<const std::unique_ptr<Observer>> chunks);
+
+  CheckOptions options_;
+  report::Report& report_;
+  ArenaBits written_;
+  Regions regions_;
+  Operations operations_;
+  HostSide host_;
+  LaunchInfo launch_;
+  std::unique_ptr<TrafficCount> traffic_;
+  std::unordered_map<const Kernel*, bool> waiting_kernels_;
+  bool waits_ = false;
+};
+
+Chunk& chunk_of(const std::unique_ptr<Observer>& observer) { return static_cast<Chunk&>(*observer); }
+
+bool CheckSet::waits_for_dependency(const Kernel& kernel) {
+  const auto [at, fresh] = waiting_kernels_.try_emplace(&kernel, false);
+  for (std::uint32_t pc = 0; fresh; ++pc) {
+    const Location location = kernel.location(pc);
+    if (location.text.empty() && location.ptx_line == 0) break;
+    if (location.text.find("griddepcontrol.wait") == std::string::npos) continue;
+    at->second = true;
+    break;
+  }
+  return at->second;
+}
+
+// Whether chunks touched the same byte, one of them writing.
+bool CheckSet::chunks_meet(std::span<const std::unique_ptr<Observer>> chunks) {
+  struct Union {
+    std::array<std::uint64_t, 64> read{}, written{};
+  };
+  std::unordered_map<std::uint64_t, std::unique_ptr<Union>> seen;
+  for (const auto& chunk : chunks)
+    for (const Page* page : chunk_of(chunk).pages().sorted()) {
+      auto& u = seen[page->number];
+      if (!u) u = std::make_unique<Union>();
+      std::uint64_t met = 0;
+      for (unsigned w = 0; w < 64; ++w) {
+        const std::uint64_t writes = page->written[w] | page->atomic[w];
+        met |= (writes & (u->read[w] | u->written[w])) | (page->read[w] & u->written[w]);
+        u->read[w] |= page->read[w];
+        u->written[w] |= writes;
+      }
+      if (met != 0) return true;
+    }
+  return false;
+}
+
+bool CheckSet::join(std::span<const std::unique_ptr<Observer>> chunks) {
+  if (chunks.size() > 1 && chunks_meet(chunks)) return false;
+  Footprint footprint;
+  footprint.launch = launch_;
+  footprint.waits = waits_;
+  for (const auto& each : chunks) {
+    Chunk& chunk = chunk_of(each);
+    chunk.sink().drain([&](report::Finding f) { report_.add(std::move(f)); });
+    report_.checked(chunk.bytes_checked());
+    if (options_.traffic) {
+      if (!traffic_) traffic_ = std::make_unique<TrafficCount>(regions_, options_.row_bytes);
+      traffic_->add(chunk.traffic());
+    }
+    if (options_.initcheck)
+      for (const Page* page : chunk.pages().sorted()) {
+        const std::uint64_t address = page->number << kPageShift;
+        if (!ArenaBits::covers(address)) continue;
+        std::uint64_t* words = written_.words() + (address - kArenaBase) / 64;
+        for (unsigned w = 0; w < 64; ++w) {
+          const std::uint64_t undefined = page->undefined ? (*page->undefined)[w] : 0;
+          const std::uint64_t now = (page->written[w] | page->atomic[w]) & ~undefined;
+          if ((now | undefined) != 0) words[w] = (words[w] & ~undefined) | now;
+        }
+      }
+    footprint.pages.push_back(std::move(chunk.pages()));
+    if (waits_) footprint.early.push_back(std::move(chunk.early_pages()));
+  }
+  if (options_.racecheck) operations_.launched(launch_.operation, std::move(footprint));
+  return true;
+}
+
+}  // namespace
+
+CheckOptions parse_options(std::span<const std::string> tools, const std::map<std::string, std::string>& settings) {
+  CheckOptions options;
+  for (const std::string& tool : tools) {
+    const bool all = tool == "all";
+    if (all || tool == "memcheck") options.memcheck = true;
+    if (all || tool == "initcheck") options.initcheck = true;
+    if (all || tool == "racecheck") options.racecheck = true;
+    if (all || tool == "synccheck") options.synccheck = true;
+    if (tool == "traffic") options.traffic = true;
+    if (!all && tool != "memcheck" && tool != "initcheck" && tool != "racecheck" && tool != "synccheck" &&
+        tool != "traffic" && tool != "none")
+      throw std::invalid_argument("unknown tool '" + tool + "': use memcheck, initcheck, racecheck, synccheck, traffic, all or none");
+  }
+  for (const auto& [key, value] : settings) {
+    if (key != "row_bytes") throw std::invalid_argument("unknown check option '" + key + "'");
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), options.row_bytes);
+    if (error != std::errc() || end != value.data() + value.size())
+      throw std::invalid_argument("check.row_bytes: '" + value + "' is not a number of bytes");
+  }
+  return options;
+}
+
+std::unique_ptr<Checks> make_checks(const CheckOptions& options, report::Report& report) {
+  return std::make_unique<CheckSet>(options, report);
+}
+
+}  // namespace machine::checks

@@ -1,0 +1,74 @@
+// The checks of one chunk of a launch: what one worker thread calls.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "observers/bits.hpp"
+#include "observers/checks.hpp"
+#include "observers/initcheck.hpp"
+#include "observers/memcheck.hpp"
+#include "observers/order.hpp"
+#include "observers/pages.hpp"
+#include "observers/race_global.hpp"
+#include "observers/race_shared.hpp"
+#include "observers/strong.hpp"
+#include "observers/traffic.hpp"
+
+namespace machine::checks {
+
+class Chunk final : public Observer {
+ public:
+  Chunk(const CheckOptions& options, const LaunchInfo& launch, const Regions& regions, ArenaBits& written, bool waits);
+
+  std::unique_ptr<Observer> fork(std::uint64_t) override { return nullptr; }
+  bool join(std::span<const std::unique_ptr<Observer>>) override { return true; }
+
+  void block_begin(const BlockInfo& block) override;
+  void block_end(const BlockInfo& block) override;
+  Mask access(const WarpPoint& point, const Access& access) override;
+  void barrier_arrive(const WarpPoint& point, const BarrierArrival& arrival) override;
+  void barrier_release(const BlockInfo& block, const BarrierRelease& release) override;
+  void collective(const WarpPoint& point, Collective kind, Mask mask) override;
+  void fence(const WarpPoint& point, FenceKind kind, Scope scope) override;
+  void mbarrier(const WarpPoint& point, const MbarrierEvent& event) override;
+  void async_issue(const WarpPoint& point, const AsyncCopy& copy) override;
+  void async_commit(const WarpPoint& point) override;
+  Mask async_land(const WarpPoint& point, const AsyncCopy& copy, Mask lanes, bool waited) override;
+  void async_wait(const WarpPoint& point, std::uint32_t groups_left) override;
+  void threads_exit(const WarpPoint& point) override;
+  void fault(const WarpPoint& point, const FaultEvent& event) override;
+  void dependency_wait(const WarpPoint& point) override;
+
+  // What the launch's end takes from it.
+  Sink& sink() { return sink_; }
+  PageMap& pages() { return pages_; }
+  PageMap& early_pages() { return early_; }
+  const TrafficCount& traffic() const { return traffic_; }
+  std::uint64_t bytes_checked() const { return bytes_; }
+
+ private:
+  struct Slot {
+    BlockOrder order;
+    SharedRaces shared;
+    std::uint32_t waited = 0;  // warps past griddepcontrol.wait
+  };
+  static Slot& slot_of(const WarpPoint& point) { return *static_cast<Slot*>(point.block->state); }
+  void global(const WarpPoint& point, const Access& access);
+
+  const CheckOptions& options_;
+  const LaunchInfo& launch_;
+  bool waits_;
+  Sink sink_;
+  RaceReport race_report_;
+  Memcheck memcheck_;
+  Initcheck initcheck_;
+  GlobalRaces global_races_;
+  StrongLocations strong_;
+  TrafficCount traffic_;
+  PageMap pages_, early_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace machine::checks

@@ -1,0 +1,120 @@
+#include "observers/copies.hpp"
+
+#include <cctype>
+
+#include "exec/machine.hpp"
+
+namespace machine::checks {
+
+namespace {
+
+struct Statement {
+  std::string_view opcode;
+  std::vector<std::string_view> operands;  // split at commas outside brackets and braces
+};
+
+std::string_view trimmed(std::string_view s) {
+  while (!s.empty() && std::isspace(static_cast<unsigned char>(s.front()))) s.remove_prefix(1);
+  while (!s.empty() && (std::isspace(static_cast<unsigned char>(s.back())) || s.back() == ';')) s.remove_suffix(1);
+  return s;
+}
+
+Statement split(std::string_view text) {
+  Statement s;
+  text = trimmed(text);
+  if (!text.empty() && text.front() == '@') {
+    const auto end = text.find_first_of(" \t");
+    s.operands.push_back(text.substr(0, end));  // the guard is a use
+    text = end == std::string_view::npos ? "" : trimmed(text.substr(end));
+  }
+  const auto space = text.find_first_of(" \t");
+  s.opcode = text.substr(0, space);
+  text = space == std::string_view::npos ? "" : trimmed(text.substr(space));
+  int depth = 0;
+  std::size_t start = 0;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    const char c = i < text.size() ? text[i] : ',';
+    if (c == '{' || c == '[' || c == '(') ++depth;
+    if (c == '}' || c == ']' || c == ')') --depth;
+    if (c != ',' || (depth > 0 && i < text.size())) continue;
+    if (const auto part = trimmed(text.substr(start, i - start)); !part.empty()) s.operands.push_back(part);
+    start = i + 1;
+  }
+  return s;
+}
+
+std::vector<std::string_view> registers_in(std::string_view text) {
+  std::vector<std::string_view> names;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') continue;
+    std::size_t end = i + 1;
+    while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_' || text[end] == '$')) ++end;
+    names.push_back(text.substr(i, end - i));
+    i = end - 1;
+  }
+  return names;
+}
+
+bool starts_with(std::string_view s, std::string_view prefix) { return s.substr(0, prefix.size()) == prefix; }
+
+}  // namespace
+
+CopyAnalysis::CopyAnalysis(const Kernel& kernel) {
+  std::unordered_map<std::string, std::uint32_t> numbers;
+  std::vector<char> used;             // by register: something but a store or a copy uses it
+  std::vector<std::uint32_t> source;  // by register: the register that it copies, itself otherwise
+  const auto number = [&](std::string_view name) {
+    const auto [at, fresh] = numbers.try_emplace(std::string(name), static_cast<std::uint32_t>(numbers.size()));
+    if (fresh) used.push_back(0), source.push_back(at->second);
+    return at->second;
+  };
+  const auto use = [&](std::string_view operand) {
+    for (std::string_view name : registers_in(operand)) used[number(name)] = 1;
+  };
+  for (std::uint32_t pc = 0;; ++pc) {
+    const Location location = kernel.location(pc);
+    if (location.text.empty() && location.ptx_line == 0) break;
+    const Statement s = split(location.text);
+    const std::size_t guard = !s.operands.empty() && s.operands[0].front() == '@' ? 1 : 0;
+    if (guard != 0) use(s.operands[0]);
+    const bool load = starts_with(s.opcode, "ld.") && !starts_with(s.opcode, "ld.param");
+    const bool store = starts_with(s.opcode, "st.") && !starts_with(s.opcode, "st.param");
+    if (s.operands.size() < guard + 2) {
+      for (std::size_t i = guard; i < s.operands.size(); ++i) use(s.operands[i]);
+      continue;
+    }
+    const std::string_view first = s.operands[guard], second = s.operands[guard + 1];
+    if (load || store) {
+      Move& move = moves_[pc];
+      move.pure = load;
+      for (std::string_view name : registers_in(load ? first : second)) move.registers.push_back(number(name));
+      use(load ? second : first);
+    } else if (starts_with(s.opcode, "mov.") && registers_in(first).size() == 1 && second.front() == '%' &&
+               first.front() == '%') {
+      const std::uint32_t to = number(first), from = number(second);
+      if (source[to] == to) source[to] = from;
+      else used[from] = 1;  // several sources: not followed
+    } else {
+      for (std::size_t i = guard + 1; i < s.operands.size(); ++i) use(s.operands[i]);
+      if (first.front() == '[' || starts_with(s.opcode, "call")) use(first);
+    }
+  }
+  const auto root = [&](std::uint32_t r) {
+    for (unsigned steps = 0; source[r] != r && steps < 64; ++steps) r = source[r];
+    return r;
+  };
+  for (std::uint32_t r = 0; r < used.size(); ++r)
+    if (used[r] != 0) used[root(r)] = 1;
+  for (auto& [pc, move] : moves_)
+    for (std::uint32_t& r : move.registers) {
+      r = root(r);
+      if (used[r] != 0) move.pure = false;
+    }
+}
+
+const CopyAnalysis::Move* CopyAnalysis::at(std::uint32_t pc) const {
+  const auto found = moves_.find(pc);
+  return found == moves_.end() ? nullptr : &found->second;
+}
+
+}  // namespace machine::checks

@@ -1,0 +1,37 @@
+// The checks of what the host does: copies and sets, and its own accesses to memory that the device shares.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "observers/bits.hpp"
+#include "observers/checks.hpp"
+#include "observers/operations.hpp"
+
+namespace machine::checks {
+
+class HostSide {
+ public:
+  HostSide(const CheckOptions& options, report::Report& report, ArenaBits& written, Operations& operations)
+      : options_(options), report_(report), written_(written), operations_(operations) {}
+
+  void begin(const Operation& operation);
+  void end(const Operation& operation);
+  // False: the range leaves its object or is freed, and must not be touched.
+  bool access(std::uint64_t operation, AccessKind kind, std::uint64_t address, std::uint64_t bytes, std::uint64_t pitch,
+              std::uint64_t rows);
+
+ private:
+  void invalid(AccessKind kind, std::uint64_t address, std::uint64_t bytes, const Object* object, const char* why);
+  void copied_to_device(const Range& destination);
+  void copied_to_host(const Range& source);
+
+  const CheckOptions& options_;
+  report::Report& report_;
+  ArenaBits& written_;
+  Operations& operations_;
+  Operation current_;
+  std::optional<Range> source_;  // of the copy under way, device side
+};
+
+}  // namespace machine::checks

@@ -1,0 +1,237 @@
+#include "observers/initcheck.hpp"
+
+#include <algorithm>
+
+#include "exec/machine.hpp"
+#include "memory/address_space.hpp"
+
+namespace machine::checks {
+
+namespace {
+
+constexpr unsigned kPadding = 16;  // a hole of this many bytes is no padding any more
+enum Rule : std::uint32_t { kUnwritten = 200 };
+
+bool counts(std::uint64_t address) {
+  if (!ArenaBits::covers(address)) return false;
+  if (address >= kOnChipBase) return true;
+  const Object* object = AddressSpace::instance().find(address);
+  return object && object->kind == ObjectKind::global;
+}
+
+template <class F>
+void each_lane(Mask lanes, F&& f) {
+  for (; lanes != 0; lanes &= lanes - 1) f(static_cast<unsigned>(std::countr_zero(lanes)));
+}
+
+}  // namespace
+
+void Initcheck::block_begin(const BlockInfo& block) {
+  if (block.shared_extent != 0) written_.clear(block.shared, block.shared_extent);
+}
+
+bool Initcheck::is_written(std::uint64_t address, const PageMap* pages) const {
+  const std::uint64_t in_page = address & (kPageBytes - 1);
+  if (pages) {
+    if (const Page* page = pages->find(address >> kPageShift)) {
+      if (page->undefined && test_bit(page->undefined->data(), in_page)) return false;
+      if (test_bit(page->written.data(), in_page) || test_bit(page->atomic.data(), in_page)) return true;
+    }
+  }
+  return written_.test(address);
+}
+
+bool Initcheck::all_written(std::uint64_t address, std::uint64_t bytes, const PageMap* pages) const {
+  if (!any_undefined_ && written_.all(address, bytes)) return true;
+  for (std::uint64_t at = address; at < address + bytes; ++at)
+    if (!is_written(at, pages)) return false;
+  return true;
+}
+
+std::uint64_t Initcheck::holes(std::uint64_t address, unsigned width, const PageMap* pages) const {
+  std::uint64_t found = 0;
+  for (unsigned b = 0; b < width; ++b) found |= is_written(address + b, pages) ? 0 : std::uint64_t{1} << b;
+  return found;
+}
+
+// Whether every hole that these bytes are part of is shorter than padding can be.
+bool Initcheck::small_hole(std::uint64_t address, unsigned width, std::uint64_t holes, const PageMap* pages) const {
+  for (unsigned b = 0; b < width; ++b) {
+    if ((holes >> b & 1) == 0) continue;
+    const Object* object = address < kOnChipBase ? AddressSpace::instance().find(address + b) : nullptr;
+    std::uint64_t low = address + b, high = low + 1;
+    const auto open = [&](std::uint64_t at) { return (!object || object->contains(at)) && !is_written(at, pages); };
+    while (high - low < kPadding && open(low - 1)) --low;
+    while (high - low < kPadding && open(high)) ++high;
+    if (high - low >= kPadding) return false;
+  }
+  return true;
+}
+
+const CopyAnalysis::Move* Initcheck::move_at(std::uint32_t pc) {
+  if (!copies_) copies_ = std::make_unique<CopyAnalysis>(*launch_.kernel);
+  return copies_->at(pc);
+}
+
+void Initcheck::unwritten(const WarpPoint& point, unsigned lane, Space space, unsigned bytes, std::uint64_t address,
+                          bool is_copy) {
+  if (!sink_.first({kUnwritten + static_cast<std::uint32_t>(space), point.pc, 0, 0})) return;
+  report::Finding f;
+  f.check = "initcheck";
+  f.kind = "Uninitialized " + std::string(space_name(space)) + " memory read of size " + std::to_string(bytes) + " bytes";
+  f.message = is_copy ? "the bytes are copied on, and nothing has written them" : "nothing has written these bytes";
+  if (space == Space::global) {
+    f.address = describe_address(address, AddressSpace::instance().find(address));
+  } else if (space == Space::shared) {
+    const std::uint64_t offset = address - point.block->shared;
+    const SharedLayout& layout = launch_.kernel->shared();
+    Object dynamic;
+    dynamic.kind = ObjectKind::dynamic_shared;
+    dynamic.base = layout.dynamic_base;
+    dynamic.size = launch_.dynamic_shared;
+    const Object* object = dynamic.contains(offset) ? &dynamic : nullptr;
+    for (const Object& v : layout.variables)
+      if (v.contains(offset)) object = &v;
+    f.address = describe_address(offset, object);
+  } else {
+    const Object* object = nullptr;
+    for (const Object& v : launch_.kernel->local().arrays)
+      if (!object && v.contains(address)) object = &v;
+    f.address = describe_address(address, object);
+  }
+  f.sites.push_back(site_of(launch_, point.block->index, point.warp, lane, point.pc));
+  sink_.add(std::move(f));
+}
+
+void Initcheck::carry(const WarpPoint& point, const Access& a, unsigned lane, std::uint64_t holes) {
+  const CopyAnalysis::Move* move = move_at(point.pc);
+  if (!move) return;
+  const unsigned size = a.width / a.components;
+  for (std::size_t c = 0; c < move->registers.size(); ++c)
+    carried_[carried_key(point, move->registers[c])].holes[lane] =
+        holes >> (c * size) & (size >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << size) - 1);
+}
+
+std::uint64_t Initcheck::carried(const WarpPoint& point, const Access& a, unsigned lane) {
+  const CopyAnalysis::Move* move = move_at(point.pc);
+  if (!move) return 0;
+  const unsigned size = a.width / a.components;
+  std::uint64_t found = 0;
+  for (std::size_t c = 0; c < move->registers.size(); ++c) {
+    const auto at = carried_.find(carried_key(point, move->registers[c]));
+    if (at == carried_.end()) continue;
+    found |= (at->second.holes[lane] & (size >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << size) - 1)) << (c * size);
+  }
+  return found;
+}
+
+// Loads, and the reading half of atomics, of global and shared memory.
+void Initcheck::load(const WarpPoint& point, const Access& a, const PageMap* pages) {
+  bool clean = true;
+  if (a.shape == Shape::uniform) {
+    clean = all_written(a.address[a.first_lane()], a.width, pages);
+  } else {
+    a.for_each_run([&](std::uint64_t address, std::uint64_t bytes, Mask) { clean = clean && all_written(address, bytes, pages); });
+  }
+  if (clean && carried_.empty()) return;
+  const bool is_load = a.kind == AccessKind::load;
+  each_lane(a.lanes, [&](unsigned lane) {
+    const std::uint64_t address = a.address[lane];
+    const std::uint64_t open = clean ? 0 : holes(address, a.width, pages);
+    const CopyAnalysis::Move* move = is_load ? move_at(point.pc) : nullptr;
+    const bool pure = move && move->pure;
+    if (pure && (open == 0 || small_hole(address, a.width, open, pages))) return carry(point, a, lane, open);
+    if (open == 0) return;
+    const unsigned byte = static_cast<unsigned>(std::countr_zero(open));
+    unwritten(point, lane, a.space, a.width, address + byte, pure);
+  });
+}
+
+void Initcheck::mark(std::uint64_t address, std::uint64_t bytes, bool defined, PageMap* pages) {
+  if (!pages) return defined ? written_.set(address, bytes) : written_.clear(address, bytes);
+  if (defined && !any_undefined_) return;  // the page's own marks say it
+  for (std::uint64_t at = address; at < address + bytes; ++at) {
+    Page& page = pages->at(at);
+    if (defined && !page.undefined) continue;
+    if (!page.undefined) page.undefined = std::make_unique<std::array<std::uint64_t, 64>>();
+    std::uint64_t& word = (*page.undefined)[(at & (kPageBytes - 1)) >> 6];
+    const std::uint64_t bit = std::uint64_t{1} << (at & 63);
+    word = defined ? word & ~bit : word | bit;
+  }
+  any_undefined_ = any_undefined_ || !defined;
+}
+
+void Initcheck::store(const WarpPoint& point, const Access& a, PageMap* pages) {
+  if (carried_.empty() || a.kind != AccessKind::store) {
+    if (pages && !any_undefined_) return;
+    if (a.shape == Shape::uniform) return mark(a.address[a.first_lane()], a.width, true, pages);
+    return a.for_each_run([&](std::uint64_t address, std::uint64_t bytes, Mask) { mark(address, bytes, true, pages); });
+  }
+  each_lane(a.lanes, [&](unsigned lane) {
+    const std::uint64_t address = a.address[lane];
+    mark(address, a.width, true, pages);
+    const std::uint64_t open = carried(point, a, lane);
+    for (unsigned b = 0; open != 0 && b < a.width; ++b)
+      if ((open >> b & 1) != 0) mark(address + b, 1, false, pages);
+  });
+}
+
+void Initcheck::global(const WarpPoint& point, const Access& a, PageMap& pages) {
+  if (a.space != Space::global || !counts(a.address[a.first_lane()])) return;
+  if (a.kind != AccessKind::store) load(point, a, &pages);
+  if (a.kind != AccessKind::load) store(point, a, &pages);
+}
+
+void Initcheck::shared(const WarpPoint& point, const Access& a) {
+  if (a.kind != AccessKind::store) load(point, a, nullptr);
+  if (a.kind != AccessKind::load) store(point, a, nullptr);
+}
+
+void Initcheck::local(const WarpPoint& point, const Access& a) {
+  LocalBits& bits = local_[std::uint64_t{point.block->slot} << 6 | point.warp];
+  if (bits.block != point.block->index) {
+    bits.block = point.block->index;
+    std::fill(bits.written.begin(), bits.written.end(), 0);
+  }
+  std::uint64_t high = 0;
+  each_lane(a.lanes, [&](unsigned lane) { high = std::max(high, a.address[lane] + a.width); });
+  if (high > std::uint64_t{1} << 24) return;
+  if (bits.written.size() < high) bits.written.resize(high + high / 2);
+  const bool same = a.shape == Shape::uniform;
+  const auto each = [&](auto&& f) {
+    if (same) return f(a.address[a.first_lane()], a.lanes);
+    each_lane(a.lanes, [&](unsigned lane) { f(a.address[lane], Mask{1} << lane); });
+  };
+  if (a.kind == AccessKind::store) {
+    each([&](std::uint64_t offset, Mask lanes) {
+      for (unsigned b = 0; b < a.width; ++b) bits.written[offset + b] |= lanes;
+    });
+    return;
+  }
+  each([&](std::uint64_t offset, Mask lanes) {
+    Mask missing = 0, partly = 0;
+    for (unsigned b = 0; b < a.width; ++b) missing |= lanes & ~bits.written[offset + b], partly |= bits.written[offset + b];
+    if (missing == 0) return;
+    // A copy of padding: some of the lane's bytes are written, and nothing computes with them.
+    const CopyAnalysis::Move* move = move_at(point.pc);
+    if (move && move->pure && (missing & ~partly) == 0) return;
+    unwritten(point, static_cast<unsigned>(std::countr_zero(missing)), Space::local, a.width, offset, false);
+  });
+}
+
+void Initcheck::landed(const WarpPoint& point, const AsyncCopy& copy, unsigned lane, PageMap& pages) {
+  const std::uint64_t source = copy.source[lane], destination = copy.destination[lane];
+  const std::uint32_t read = copy.source_bytes[lane];
+  written_.set(destination, copy.bytes);
+  if (read == 0 || !counts(source) || all_written(source, read, &pages)) return;
+  const std::uint64_t open = holes(source, read, &pages);
+  if (!small_hole(source, read, open, &pages)) {
+    WarpPoint issue = point;
+    issue.pc = copy.pc;
+    return unwritten(issue, lane, Space::global, copy.bytes, source + static_cast<unsigned>(std::countr_zero(open)), true);
+  }
+  for (unsigned b = 0; b < read; ++b)
+    if ((open >> b & 1) != 0) written_.clear(destination + b, 1);
+}
+
+}  // namespace machine::checks

@@ -1,0 +1,257 @@
+#include "observers/memcheck.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "exec/machine.hpp"
+#include "memory/address_space.hpp"
+
+namespace machine::checks {
+
+namespace {
+
+enum Rule : std::uint32_t { kOutside = 100, kFreed = 101, kMisaligned = 102, kDead = 103 };
+
+std::string_view verb(AccessKind kind) {
+  switch (kind) {
+    case AccessKind::store:
+    case AccessKind::async_write: return "write";
+    case AccessKind::atomic:
+    case AccessKind::reduction: return "atomic";
+    default: return "read";
+  }
+}
+
+// Lowest and highest address of the lanes that take part.
+struct Span {
+  std::uint64_t low = ~std::uint64_t{0}, high = 0;
+};
+Span span_of(const Access& a) {
+  Span s;
+  for (unsigned l = 0; l < kWarp; ++l) {
+    const bool on = (a.lanes >> l & 1) != 0;
+    s.low = std::min(s.low, on ? a.address[l] : ~std::uint64_t{0});
+    s.high = std::max(s.high, on ? a.address[l] : 0);
+  }
+  return s;
+}
+
+Span extent_of(const Access& a) {
+  if (a.shape == Shape::contiguous) return {a.address[0], a.address[0] + std::uint64_t{a.width} * 32};
+  if (a.shape == Shape::uniform) return {a.address[a.first_lane()], a.address[a.first_lane()] + a.width};
+  Span s = span_of(a);
+  s.high += a.width;
+  return s;
+}
+
+}  // namespace
+
+void Regions::remove_heap(std::uint64_t base) {
+  const auto at = heaps_.find(base);
+  if (at == heaps_.end()) return;
+  const std::uint64_t end = base + at->second;
+  heaps_.erase(at);
+  regions_.erase(regions_.lower_bound(base), regions_.lower_bound(end));
+}
+
+void Regions::add(std::uint64_t base, std::uint64_t bytes) {
+  std::uint64_t& size = regions_[base];
+  size = std::max(size, bytes);
+}
+
+void Regions::remove(std::uint64_t base) { regions_.erase(base); }
+
+std::uint64_t Regions::first_dead(std::uint64_t address, std::uint64_t bytes) const {
+  auto heap = heaps_.upper_bound(address);
+  if (heap == heaps_.begin()) return 0;
+  --heap;
+  if (address >= heap->first + heap->second) return 0;
+  const std::uint64_t end = std::min(address + bytes, heap->first + heap->second);
+  while (address < end) {
+    auto region = regions_.upper_bound(address);
+    if (region == regions_.begin()) return address;
+    --region;
+    if (address >= region->first + region->second) return address;
+    address = region->first + region->second;
+  }
+  return 0;
+}
+
+Memcheck::Memcheck(const LaunchInfo& launch, Sink& sink, const Regions& regions)
+    : launch_(launch), sink_(sink), regions_(regions) {
+  dynamic_.kind = ObjectKind::dynamic_shared;
+  dynamic_.base = launch.kernel->shared().dynamic_base;
+  dynamic_.size = launch.dynamic_shared;
+}
+
+const Object* Memcheck::object_at(std::uint32_t pc, std::uint64_t address) {
+  const Object*& recent = recent_[pc % recent_.size()];
+  if (recent && recent->contains(address)) return recent;
+  return recent = AddressSpace::instance().find(address);
+}
+
+const Object* Memcheck::variable_at(std::uint32_t pc, std::uint64_t offset) {
+  const Object*& recent = recent_shared_[pc % recent_shared_.size()];
+  if (recent && recent->contains(offset)) return recent;
+  const auto& variables = launch_.kernel->shared().variables;
+  auto at = std::upper_bound(variables.begin(), variables.end(), offset,
+                             [](std::uint64_t o, const Object& v) { return o < v.base; });
+  if (at != variables.begin() && std::prev(at)->contains(offset)) return recent = &*std::prev(at);
+  return dynamic_.contains(offset) ? recent = &dynamic_ : nullptr;
+}
+
+void Memcheck::invalid(const WarpPoint& point, unsigned lane, Space space, AccessKind kind, std::uint32_t bytes,
+                       std::uint64_t address, const Object* object, const char* why, std::uint32_t rule) {
+  if (!sink_.first({rule + 16 * static_cast<std::uint32_t>(space), point.pc, 0, 0})) return;
+  report::Finding f;
+  f.check = "memcheck";
+  f.kind = std::string(rule == kMisaligned ? "Misaligned " : "Invalid ") + std::string(space_name(space)) + " " +
+           std::string(verb(kind)) + " of size " + std::to_string(bytes) + " bytes";
+  f.message = why;
+  f.address = describe_address(address, object);
+  f.sites.push_back(site_of(launch_, point.block->index, point.warp, lane, point.pc));
+  sink_.add(std::move(f));
+}
+
+// Lanes whose address is no multiple of the access's width.
+Mask Memcheck::misaligned(const WarpPoint& point, const Access& a) {
+  std::uint64_t low_bits = 0;
+  if (a.shape == Shape::contiguous) {
+    low_bits = a.address[0];
+  } else {
+    for (unsigned l = 0; l < kWarp; ++l) low_bits |= (a.lanes >> l & 1) != 0 ? a.address[l] : 0;
+  }
+  if ((low_bits & (a.width - 1)) == 0) return 0;
+  Mask bad = 0;
+  for (Mask rest = a.lanes; rest != 0; rest &= rest - 1) {
+    const unsigned l = static_cast<unsigned>(std::countr_zero(rest));
+    if ((a.address[l] & (a.width - 1)) == 0) continue;
+    if (bad == 0) {
+      const Object* object = a.space == Space::global ? AddressSpace::instance().find(a.address[l]) : nullptr;
+      invalid(point, l, a.space, a.kind, a.width, a.address[l], object,
+              "the address is not a multiple of the access size", kMisaligned);
+    }
+    bad |= Mask{1} << l;
+  }
+  return bad;
+}
+
+Mask Memcheck::global(const WarpPoint& point, const Access& a) {
+  const Span s = extent_of(a);
+  const Object* object = object_at(point.pc, s.low);
+  const bool fast = object && object->state == ObjectState::live && object->contains(s.low, s.high - s.low);
+  Mask bad = misaligned(point, a);
+  if (fast && !regions_.any()) return a.lanes & ~bad;
+
+  for (Mask rest = a.lanes & ~bad; rest != 0; rest &= rest - 1) {
+    const unsigned l = static_cast<unsigned>(std::countr_zero(rest));
+    const std::uint64_t address = a.address[l];
+    if (!fast) {
+      const Object* at = AddressSpace::instance().find(address);
+      if (!at || !at->contains(address, a.width)) {
+        const Object* near = at ? at : AddressSpace::instance().nearest(address);
+        invalid(point, l, a.space, a.kind, a.width, address, near,
+                at ? "the access starts inside its object and ends past it" : "the address lies in no object", kOutside);
+        bad |= Mask{1} << l;
+        continue;
+      }
+      if (at->state == ObjectState::freed) {
+        invalid(point, l, a.space, a.kind, a.width, address, at, "the memory has been freed", kFreed);
+        bad |= Mask{1} << l;
+        continue;
+      }
+    }
+    if (!regions_.any() || a.space != Space::global) continue;
+    if (const std::uint64_t dead = regions_.first_dead(address, a.width); dead != 0)
+      invalid(point, l, a.space, a.kind, a.width, address, AddressSpace::instance().find(address),
+              "the bytes lie in no registered live region of their heap", kDead);
+  }
+  return a.lanes & ~bad;
+}
+
+Mask Memcheck::shared(const WarpPoint& point, const Access& a) {
+  const std::uint64_t base = point.block->shared;
+  const Span s = extent_of(a);
+  const Object* variable = variable_at(point.pc, s.low - base);
+  Mask bad = misaligned(point, a);
+  if (variable && variable->contains(s.low - base, s.high - s.low)) return a.lanes & ~bad;
+  for (Mask rest = a.lanes & ~bad; rest != 0; rest &= rest - 1) {
+    const unsigned l = static_cast<unsigned>(std::countr_zero(rest));
+    const std::uint64_t offset = a.address[l] - base;
+    const Object* at = variable_at(point.pc, offset);
+    if (at && at->contains(offset, a.width)) continue;
+    bad |= Mask{1} << l;
+    const Object* near = at;
+    if (!near) {
+      const auto& variables = launch_.kernel->shared().variables;
+      for (const Object& v : variables)
+        if (v.base <= offset) near = &v;
+      if (dynamic_.size != 0 && dynamic_.base <= offset) near = &dynamic_;
+      if (!near && !variables.empty()) near = &variables.front();
+    }
+    invalid(point, l, Space::shared, a.kind, a.width, offset, near,
+            at ? "the access starts inside its variable and ends past it" : "the address lies in no __shared__ variable",
+            kOutside);
+  }
+  return a.lanes & ~bad;
+}
+
+Mask Memcheck::local(const WarpPoint& point, const Access& a) {
+  Mask bad = misaligned(point, a);
+  const LocalLayout& layout = launch_.kernel->local();
+  const Span s = extent_of(a);
+  // Arrays of called functions follow those of the kernel and have offsets in frames of their own, above the kernel's.
+  std::size_t own = 0;
+  while (own < layout.arrays.size() && (own == 0 || layout.arrays[own].base > layout.arrays[own - 1].base)) ++own;
+  if (own < layout.arrays.size() && s.low >= layout.bytes) return a.lanes & ~bad;
+  const std::span<const Object> arrays(layout.arrays.data(), own);
+  const auto array_of = [&](std::uint64_t offset) -> const Object* {
+    for (const Object& o : arrays)
+      if (o.contains(offset)) return &o;
+    return nullptr;
+  };
+  const Object* whole = array_of(s.low);
+  if (whole && whole->contains(s.low, s.high - s.low)) return a.lanes & ~bad;
+  for (Mask rest = a.lanes & ~bad; rest != 0; rest &= rest - 1) {
+    const unsigned l = static_cast<unsigned>(std::countr_zero(rest));
+    const std::uint64_t offset = a.address[l];
+    const Object* at = array_of(offset);
+    if (at && at->contains(offset, a.width)) continue;
+    bad |= Mask{1} << l;
+    const Object* near = at;
+    for (const Object& o : arrays)
+      if (!near || (o.base <= offset && !at)) near = &o;
+    invalid(point, l, Space::local, a.kind, a.width, offset, near,
+            at ? "the access starts inside its array and ends past it" : "the address lies in no local array of the thread",
+            kOutside);
+  }
+  return a.lanes & ~bad;
+}
+
+bool Memcheck::copied(const WarpPoint& point, unsigned lane, Space space, std::uint64_t address, std::uint32_t bytes,
+                      bool is_write) {
+  if (bytes == 0) return true;
+  std::array<std::uint64_t, 32> addresses{};
+  addresses[lane] = address;
+  Access a;
+  a.kind = is_write ? AccessKind::async_write : AccessKind::async_read;
+  a.space = space;
+  a.width = bytes;
+  a.lanes = a.breaks = Mask{1} << lane;
+  a.shape = Shape::uniform;
+  a.address = addresses.data();
+  // A tail shorter than the copy keeps the copy's alignment, which is checked with the destination.
+  if (!std::has_single_bit(bytes)) {
+    const Object* object = AddressSpace::instance().find(address);
+    if (object && object->state == ObjectState::live && object->contains(address, bytes) && !regions_.any()) return true;
+    for (std::uint32_t b = 0; b < bytes; ++b) {
+      a.width = 1;
+      addresses[lane] = address + b;
+      if (global(point, a) == 0) return false;
+    }
+    return true;
+  }
+  return (space == Space::shared ? shared(point, a) : global(point, a)) != 0;
+}
+
+}  // namespace machine::checks

@@ -1,0 +1,58 @@
+// memcheck: every byte that is touched lies inside the object it belongs to, which is alive; addresses are aligned; and
+// inside a heap with registered live regions, only bytes of a region are touched.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+
+#include "observers/bits.hpp"
+#include "observers/observer.hpp"
+#include "observers/sink.hpp"
+
+namespace machine::checks {
+
+// Registered live regions, and the heaps that they live in.
+class Regions {
+ public:
+  void add_heap(std::uint64_t base, std::uint64_t bytes) { heaps_[base] = bytes; }
+  void remove_heap(std::uint64_t base);
+  void add(std::uint64_t base, std::uint64_t bytes);
+  void remove(std::uint64_t base);
+
+  bool any() const { return !heaps_.empty(); }
+  // The first byte of [address, address + bytes) that lies in a heap and in no region; 0: there is none.
+  std::uint64_t first_dead(std::uint64_t address, std::uint64_t bytes) const;
+  const std::map<std::uint64_t, std::uint64_t>& regions() const { return regions_; }
+
+ private:
+  std::map<std::uint64_t, std::uint64_t> heaps_, regions_;  // base to bytes
+};
+
+class Memcheck {
+ public:
+  Memcheck(const LaunchInfo& launch, Sink& sink, const Regions& regions);
+
+  // The lanes that may go on.
+  Mask global(const WarpPoint& point, const Access& access);
+  Mask shared(const WarpPoint& point, const Access& access);
+  Mask local(const WarpPoint& point, const Access& access);
+
+  // One side of a copy by a single lane (cp.async). False: it may not go on.
+  bool copied(const WarpPoint& point, unsigned lane, Space space, std::uint64_t address, std::uint32_t bytes, bool writes);
+
+ private:
+  const Object* object_at(std::uint32_t pc, std::uint64_t address);
+  const Object* variable_at(std::uint32_t pc, std::uint64_t offset);
+  Mask misaligned(const WarpPoint& point, const Access& access);
+  void invalid(const WarpPoint& point, unsigned lane, Space space, AccessKind kind, std::uint32_t bytes,
+               std::uint64_t address, const Object* object, const char* why, std::uint32_t rule);
+
+  const LaunchInfo& launch_;
+  Sink& sink_;
+  const Regions& regions_;
+  std::array<const Object*, 64> recent_{}, recent_shared_{};  // by instruction
+  Object dynamic_;
+};
+
+}  // namespace machine::checks

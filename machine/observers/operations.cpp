@@ -1,0 +1,243 @@
+#include "observers/operations.hpp"
+
+#include <algorithm>
+
+#include "memory/address_space.hpp"
+#include "observers/sink.hpp"
+
+namespace machine::checks {
+
+namespace {
+
+constexpr std::size_t kKeptOperations = 256;
+constexpr std::size_t kKeptPages = 16'384;  // of 4 KB: a summary of 64 MB of touched memory
+constexpr std::size_t kKnownOperations = 4096;
+
+std::string name_of(const Operation& o) {
+  if (o.kind == OperationKind::host) return "the host program";
+  std::string text = o.kind == OperationKind::kernel ? "kernel " + demangled(o.name) : o.name;
+  return text + " on stream " + std::to_string(o.stream);
+}
+
+const Trace* trace_at(const Page& page, unsigned byte, bool writing) {
+  const Trace* best = nullptr;
+  for (unsigned i = 0; i < page.trace_count; ++i) {
+    const Trace& t = page.traces[i];
+    if (writes(t.touch) != writing || byte < t.first || byte > t.last) continue;
+    if (!best) best = &t;
+  }
+  return best;
+}
+
+}  // namespace
+
+void Operations::begin(const Operation& operation) {
+  Known known;
+  known.told = operation;
+  for (std::uint64_t id : operation.after) {
+    const auto at = known_.find(id);
+    if (at == known_.end()) {
+      // Long ago: everything kept that is not newer counts as ordered.
+      for (std::uint64_t kept : kept_)
+        if (kept <= id) known.before.push_back(kept);
+      continue;
+    }
+    known.before.insert(known.before.end(), at->second.before.begin(), at->second.before.end());
+    known.before.push_back(id);
+  }
+  std::sort(known.before.begin(), known.before.end());
+  known.before.erase(std::unique(known.before.begin(), known.before.end()), known.before.end());
+  // Only what is kept matters; what came before has touched all that it will.
+  std::erase_if(known.before, [&](std::uint64_t id) {
+    const auto at = known_.find(id);
+    return at == known_.end() || !at->second.footprint;
+  });
+  known_[operation.id] = std::move(known);
+}
+
+void Operations::touched(std::uint64_t operation, const Range& range) {
+  const auto at = known_.find(operation);
+  if (at == known_.end()) return;
+  Known& known = at->second;
+  if (!known.footprint) {
+    known.footprint = std::make_unique<Footprint>();
+    kept_.push_back(operation);
+  }
+  // Neighbouring host accesses make one range.
+  auto& ranges = known.footprint->ranges;
+  if (!ranges.empty() && range.rows == 1 && ranges.back().rows == 1 && ranges.back().writes == range.writes &&
+      ranges.back().address + ranges.back().bytes == range.address) {
+    ranges.back().bytes += range.bytes;
+  } else {
+    ranges.push_back(range);
+  }
+  // A stretch of the host's program has no end to wait for: what it touches is compared at once.
+  if (known.told.kind == OperationKind::host) {
+    Known probe;
+    probe.told = known.told;
+    probe.before = known.before;
+    probe.footprint = std::make_unique<Footprint>();
+    probe.footprint->ranges.push_back(range);
+    for (std::uint64_t id : kept_)
+      if (id != operation && !comes_before(id, known) && !comes_before(operation, known_.at(id))) compare(probe, known_.at(id));
+  }
+}
+
+void Operations::launched(std::uint64_t operation, Footprint footprint) {
+  const auto at = known_.find(operation);
+  if (at == known_.end()) return;
+  Known& known = at->second;
+  known.pages = 0;
+  for (const PageMap& p : footprint.pages) known.pages += p.size();
+  for (const PageMap& p : footprint.early) known.pages += p.size();
+  kept_pages_ += known.pages;
+  if (!known.footprint) kept_.push_back(operation);
+  known.footprint = std::make_unique<Footprint>(std::move(footprint));
+}
+
+void Operations::end(const Operation& operation) {
+  const auto at = known_.find(operation.id);
+  if (at == known_.end()) return;
+  const Known& known = at->second;
+  if (known.footprint && operation.kind != OperationKind::host)
+    for (std::uint64_t id : kept_)
+      if (id != operation.id && !comes_before(id, known) && !comes_before(operation.id, known_.at(id)))
+        compare(known, known_.at(id));
+  forget_old();
+}
+
+bool Operations::comes_before(std::uint64_t first, const Known& second) const {
+  return std::binary_search(second.before.begin(), second.before.end(), first);
+}
+
+void Operations::forget_old() {
+  while (!kept_.empty() && (kept_.size() > kKeptOperations || (kept_pages_ > kKeptPages && kept_.size() > 1))) {
+    Known& old = known_.at(kept_.front());
+    kept_pages_ -= old.pages;
+    old.pages = 0;
+    old.footprint.reset();
+    kept_.pop_front();
+  }
+  while (known_.size() > kKnownOperations && !known_.begin()->second.footprint) known_.erase(known_.begin());
+}
+
+void Operations::meet(const PageMap& one, const PageMap& other, Meeting& m) {
+  if (m.found) return;
+  const bool swapped = one.size() > other.size();
+  const PageMap& few = swapped ? other : one;
+  const PageMap& many = swapped ? one : other;
+  for (const Page* a : few.sorted()) {
+    const Page* b = many.find(a->number);
+    if (!b) continue;
+    for (unsigned w = 0; w < 64; ++w) {
+      const std::uint64_t hit = (a->written[w] & (b->read[w] | b->written[w] | b->atomic[w])) |
+                                (b->written[w] & (a->read[w] | a->atomic[w])) | (a->atomic[w] & b->read[w]) |
+                                (b->atomic[w] & a->read[w]);
+      if (hit == 0) continue;
+      const unsigned bit = static_cast<unsigned>(std::countr_zero(hit)), byte = w * 64 + bit;
+      const Page* here = swapped ? b : a;
+      const Page* there = swapped ? a : b;
+      m.found = true;
+      m.address = (a->number << kPageShift) + byte;
+      m.here_writes = ((here->written[w] | here->atomic[w]) >> bit & 1) != 0;
+      m.there_writes = ((there->written[w] | there->atomic[w]) >> bit & 1) != 0;
+      m.here = trace_at(*here, byte, m.here_writes);
+      m.there = trace_at(*there, byte, m.there_writes);
+      return;
+    }
+  }
+}
+
+void Operations::meet(const Range& range, const PageMap& pages, Meeting& m) {
+  if (m.found) return;
+  for (std::uint64_t row = 0; row < range.rows && !m.found; ++row) {
+    const std::uint64_t low = range.address + row * range.pitch, high = low + range.bytes;
+    const auto look = [&](const Page& page) {
+      const std::uint64_t start = page.number << kPageShift;
+      for (std::uint64_t at = std::max(low, start); at < std::min(high, start + kPageBytes); ++at) {
+        const unsigned byte = static_cast<unsigned>(at - start), w = byte / 64;
+        const std::uint64_t bit = std::uint64_t{1} << (byte % 64);
+        const bool written = ((page.written[w] | page.atomic[w]) & bit) != 0;
+        if (!written && !(range.writes && (page.read[w] & bit) != 0)) continue;
+        m.found = true, m.address = at, m.here_writes = range.writes, m.there_writes = written;
+        m.there = trace_at(page, byte, written);
+        return;
+      }
+    };
+    if ((high - low) / kPageBytes < pages.size()) {
+      for (std::uint64_t n = low >> kPageShift; n <= (high - 1) >> kPageShift && !m.found; ++n)
+        if (const Page* page = pages.find(n)) look(*page);
+    } else {
+      for (const Page* page : pages.sorted())
+        if (!m.found && page->number >= low >> kPageShift && page->number <= (high - 1) >> kPageShift) look(*page);
+    }
+  }
+}
+
+void Operations::meet(const Range& one, const Range& other, Meeting& m) {
+  if (m.found || (!one.writes && !other.writes)) return;
+  for (std::uint64_t i = 0; i < one.rows && !m.found; ++i)
+    for (std::uint64_t j = 0; j < other.rows && !m.found; ++j) {
+      const std::uint64_t low = std::max(one.address + i * one.pitch, other.address + j * other.pitch);
+      const std::uint64_t high = std::min(one.address + i * one.pitch + one.bytes, other.address + j * other.pitch + other.bytes);
+      if (low < high) m.found = true, m.address = low, m.here_writes = one.writes, m.there_writes = other.writes;
+    }
+}
+
+void Operations::compare(const Known& one, const Known& other) {
+  const Footprint& a = *one.footprint;
+  const Footprint& b = *other.footprint;
+  // A programmatic launch comes after its predecessor on the stream from griddepcontrol.wait on.
+  const bool same_stream = one.told.kind == OperationKind::kernel && other.told.kind == OperationKind::kernel &&
+                           one.told.stream == other.told.stream;
+  const auto& pages_a = same_stream && a.waits && one.told.id > other.told.id ? a.early : a.pages;
+  const auto& pages_b = same_stream && b.waits && other.told.id > one.told.id ? b.early : b.pages;
+  Meeting m;
+  for (const PageMap& x : pages_a)
+    for (const PageMap& y : pages_b) meet(x, y, m);
+  for (const Range& x : a.ranges) {
+    for (const PageMap& y : pages_b) meet(x, y, m);
+    for (const Range& y : b.ranges) meet(x, y, m);
+  }
+  if (!m.found) {
+    Meeting turned;
+    for (const Range& y : b.ranges)
+      for (const PageMap& x : pages_a) meet(y, x, turned);
+    if (turned.found) {
+      m = turned;
+      std::swap(m.here, m.there);
+      std::swap(m.here_writes, m.there_writes);
+    }
+  }
+  if (m.found) report_race(one, other, m);
+}
+
+void Operations::report_race(const Known& one, const Known& other, const Meeting& m) {
+  const auto site = [](const Known& k, const Trace* t) {
+    if (t && k.footprint->launch.kernel) return site_of(k.footprint->launch, t->block, t->warp, 0, t->pc);
+    report::Site s;
+    s.host = k.told.kind == OperationKind::host ? "host program" : k.told.name;
+    if (k.told.kind == OperationKind::kernel) s.kernel = demangled(k.told.name), s.host.clear();
+    return s;
+  };
+  const bool host = one.told.kind == OperationKind::host || other.told.kind == OperationKind::host;
+  // The reading side is named first: it is where the wrong value would show.
+  const bool turn = m.here_writes && !m.there_writes;
+  const Known& first = turn ? other : one;
+  const Known& second = turn ? one : other;
+  report::Finding f;
+  f.check = "racecheck";
+  f.kind = host ? "Race between the host and the device" : "Race between unordered operations";
+  const auto does = [](bool w) { return w ? " writes" : " reads"; };
+  f.message = name_of(first.told) + does(turn ? m.there_writes : m.here_writes) + " what " + name_of(second.told) +
+              does(turn ? m.here_writes : m.there_writes) + ", and neither is ordered after the other";
+  f.remedy = host ? "wait for the device work first: cudaStreamSynchronize, cudaEventSynchronize or cudaDeviceSynchronize"
+                  : "record an event after the first and let the second's stream wait for it (cudaEventRecord, "
+                    "cudaStreamWaitEvent), or use one stream";
+  f.address = describe_address(m.address, AddressSpace::instance().find(m.address));
+  f.sites.push_back(site(first, turn ? m.there : m.here));
+  f.sites.push_back(site(second, turn ? m.here : m.there));
+  report_.add(std::move(f));
+}
+
+}  // namespace machine::checks

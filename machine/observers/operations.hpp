@@ -1,0 +1,72 @@
+// racecheck between stream operations and the host: which operations are ordered, and what each has touched.
+//
+// An operation comes after the operations that it names, and after what those come after. Two operations of which neither
+// comes after the other race when they touch the same byte and one of them writes it, whenever they really ran.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "observers/observer.hpp"
+#include "observers/pages.hpp"
+#include "report/report.hpp"
+
+namespace machine::checks {
+
+// A stretch of memory that the host or a copy engine touched: rows of bytes, pitch apart.
+struct Range {
+  std::uint64_t address = 0, bytes = 0, pitch = 0, rows = 1;
+  bool writes = false;
+};
+
+// What one operation touched.
+struct Footprint {
+  std::vector<PageMap> pages;        // of a kernel, chunk by chunk
+  std::vector<PageMap> early;        // the part before griddepcontrol.wait, of kernels that have one
+  bool waits = false;                // the kernel has a griddepcontrol.wait
+  std::vector<Range> ranges;
+  LaunchInfo launch;                 // kernel == nullptr: no kernel
+};
+
+class Operations {
+ public:
+  explicit Operations(report::Report& report) : report_(report) {}
+
+  void begin(const Operation& operation);
+  void touched(std::uint64_t operation, const Range& range);
+  void launched(std::uint64_t operation, Footprint footprint);
+  void end(const Operation& operation);
+
+ private:
+  struct Known {
+    Operation told;
+    std::vector<std::uint64_t> before;  // kept footprints that come before it, ascending
+    std::unique_ptr<Footprint> footprint;
+    std::size_t pages = 0;
+  };
+  struct Meeting {
+    std::uint64_t address = 0;
+    bool found = false, here_writes = false, there_writes = false;
+    const Trace* here = nullptr;
+    const Trace* there = nullptr;
+  };
+
+  bool comes_before(std::uint64_t first, const Known& second) const;
+  void compare(const Known& one, const Known& other);
+  static void meet(const PageMap& one, const PageMap& other, Meeting& meeting);
+  static void meet(const Range& range, const PageMap& pages, Meeting& meeting);
+  static void meet(const Range& one, const Range& other, Meeting& meeting);
+  void report_race(const Known& one, const Known& other, const Meeting& meeting);
+  void forget_old();
+
+  report::Report& report_;
+  std::map<std::uint64_t, Known> known_;
+  std::deque<std::uint64_t> kept_;  // operations with a footprint, oldest first
+  std::size_t kept_pages_ = 0;
+};
+
+}  // namespace machine::checks

@@ -1,0 +1,118 @@
+// Who knows what inside one block: clocks moved on and joined by barriers, fences, atomics and async waits.
+//
+// Rules (PTX memory model, chapter "Memory Consistency Model" of the PTX ISA, read leniently where programs are):
+//  - block barriers and __syncwarp order everything before them by the lanes that arrived, before everything after by the
+//    lanes that waited. A barrier hands fences on too: a fence before it counts for the thread that releases after it.
+//  - a release is a fence, then a strong write or atomic by the same thread or by one ordered after it by a barrier;
+//    or a strong write with .release. It carries all that the releasing thread knows (fences are cumulative).
+//  - an acquire is a strong read or atomic, then a fence; or a strong read with .acquire. What was seen without a
+//    fence is remembered apart: an access that only that orders is a warning, not an error.
+//  - a fence or an atomic of block scope reaches its own block only.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "observers/observer.hpp"
+#include "observers/reach.hpp"
+
+namespace machine::checks {
+
+enum class Relation : std::uint8_t {
+  ordered,
+  one_sided,  // ordered but for the reader's fence
+  narrow,     // released, but at a scope that does not reach the reader
+  unordered,
+};
+
+// What a fence has made ready for a release: what the thread knew, its own accesses up to `self`, its own async copies up
+// to `copied`.
+struct Fenced {
+  Knowledge known;
+  Stamp self = 0, copied = 0;
+};
+
+enum Width : unsigned { kBlockWide = 0, kDeviceWide = 1 };
+inline Width width_of(Scope scope) { return scope == Scope::gpu || scope == Scope::sys ? kDeviceWide : kBlockWide; }
+
+struct LaneState {
+  Knowledge now;
+  Stamp copied = 0;  // the lane's own async copies with a stamp below are waited for
+  std::shared_ptr<const Knowledge> observed;  // seen by strong reads, no fence since
+  std::shared_ptr<const Knowledge> narrow;    // seen at a scope that does not reach this thread
+  std::array<std::shared_ptr<const Fenced>, 2> fenced;  // by Width
+};
+
+class BlockOrder {
+ public:
+  struct WarpOrder {
+    Stamp clock = 1;          // stamp of the accesses made now
+    Stamp barrier_floor = 1;  // every access of the block with a stamp below is known
+    Stamp warp_floor = 1;     // every access of the own warp with a stamp below is known
+    Stamp async_clock = 1;    // stamp of the async copies issued now
+    Mask alive = 0;
+    Mask split = 0;  // lanes that know more than the warp in common
+    LaneState common;
+    std::array<std::shared_ptr<LaneState>, 32> lane;
+    struct Commit {
+      Mask lanes;
+      Stamp upto;
+    };
+    std::vector<Commit> commits;
+  };
+
+  // A new block in this slot; clocks go on, so that what an earlier block left in a shadow lies in the past.
+  void begin(std::uint32_t block, unsigned warps, std::uint32_t threads);
+
+  std::uint32_t block() const { return block_; }
+  unsigned warps() const { return static_cast<unsigned>(warps_.size()); }
+  const WarpOrder& warp(unsigned w) const { return warps_[w]; }
+  Stamp highest() const;
+  // What every thread of the block knew at the last barrier of all.
+  const Reach& at_barrier() const { return at_barrier_; }
+
+  // Whether an access by lane `lane` of warp `w` made now comes after a recorded one.
+  bool ordered(unsigned w, unsigned lane, unsigned actor, unsigned by_lane, Stamp stamp) const;
+  Relation relation(unsigned w, unsigned lane, std::uint32_t block, unsigned actor, unsigned by_lane, Stamp stamp) const;
+
+  void syncwarp(unsigned w, Mask lanes, Mask alive);
+  void arrive(unsigned w, unsigned barrier, Mask lanes, Mask alive);  // bar.arrive: does not wait
+  void release(const BarrierRelease& barrier);
+  void exit(unsigned w, Mask lanes) { warps_[w].alive &= ~lanes; }
+  void fence(unsigned w, Mask lanes, Mask alive, Scope scope);
+
+  // What a strong write by `lane` carries to those who see it at `width`; nullptr: nothing.
+  BlocksPtr publication(unsigned w, unsigned lane, bool release, Width width);
+  bool has_fenced(unsigned w, Mask lanes) const;
+  // After a release: later accesses are not part of it.
+  void step(unsigned w) { ++warps_[w].clock; }
+  void observe(unsigned w, unsigned lane, const BlocksPtr& seen, bool acquire, bool too_narrow);
+
+  void mbarrier(unsigned w, Mask alive, const MbarrierEvent& event);
+
+  Stamp async_stamp(unsigned w) const { return warps_[w].async_clock; }
+  void async_commit(unsigned w, Mask lanes);
+  void async_wait(unsigned w, Mask lanes, Mask alive, std::uint32_t groups_left);
+  void async_landed(unsigned w, Mask lanes, Mask alive, Stamp stamp);
+
+ private:
+  template <class F>
+  void each_state(unsigned w, Mask lanes, Mask alive, F&& f);
+  LaneState effective(unsigned w, unsigned lane) const;
+  void take(LaneState& into, const LaneState& from, unsigned w, Mask lanes) const;
+  void fold(unsigned w);
+  void collect(LaneState& meeting, unsigned w, Mask lanes);
+  void give(unsigned w, Mask lanes, Mask alive, const LaneState& meeting);
+
+  std::uint32_t block_ = 0;
+  Reach at_barrier_;
+  std::vector<WarpOrder> warps_;
+  std::array<std::unique_ptr<LaneState>, 16> meetings_;  // what bar.arrive left at a barrier
+  std::unordered_map<std::uint64_t, std::unordered_map<std::uint64_t, Knowledge>> phases_;
+};
+
+}  // namespace machine::checks

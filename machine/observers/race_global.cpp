@@ -1,0 +1,311 @@
+#include "observers/race_global.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "memory/address_space.hpp"
+#include "observers/bits.hpp"
+
+namespace machine::checks {
+
+namespace {
+
+Touch touch_of(const Access& a) {
+  if (a.kind == AccessKind::atomic || a.kind == AccessKind::reduction) return Touch::atomic;
+  const bool is_strong = a.order != Order::weak;
+  if (a.kind == AccessKind::store) return is_strong ? Touch::strong_write : Touch::write;
+  return is_strong ? Touch::strong_read : Touch::read;
+}
+
+bool conflicts(Touch a, Touch b) { return writes(a) || writes(b); }
+
+// Whether any recorded kind on this line could conflict with `t`.
+bool may_conflict(const Line& line, Touch t) {
+  constexpr std::uint8_t writing = 1 << unsigned(Touch::write) | 1 << unsigned(Touch::strong_write) | 1 << unsigned(Touch::atomic);
+  return writes(t) ? line.touched != 0 : (line.touched & writing) != 0;
+}
+
+template <class F>
+void each_entry(const Line& line, F&& f) {
+  if (line.first.bytes != 0) f(line.first);
+  if (line.more)
+    for (const Entry& e : *line.more) f(e);
+}
+
+// Whether the lane's data equals what memory holds at these bytes: the value of the last write.
+bool same_value(const Access* a, unsigned lane, std::uint64_t address, unsigned byte_in_lane) {
+  if (!a || a->data[0].base == nullptr || a->kind != AccessKind::store) return false;
+  const unsigned size = a->width / a->components;
+  const Component& c = a->data[byte_in_lane / size];
+  return c.base[std::size_t{lane} * c.stride + byte_in_lane % size] == *reinterpret_cast<const std::byte*>(address);
+}
+
+void mark_bits(Page& page, Touch touch, std::uint64_t first, std::uint64_t count) {
+  std::uint64_t* words = touch == Touch::atomic ? page.atomic.data() : writes(touch) ? page.written.data() : page.read.data();
+  if (((first | count) & 63) == 0) {
+    for (std::uint64_t w = first >> 6, n = count >> 6; n > 0; ++w, --n) words[w] = ~std::uint64_t{0};
+  } else {
+    set_bits(words, first, count);
+  }
+}
+
+void mark_range(PageMap& pages, Touch touch, std::uint64_t address, std::uint64_t bytes, const Trace* trace) {
+  for (const std::uint64_t end = address + bytes; address < end;) {
+    Page& page = pages.at(address);
+    const std::uint64_t first = address & (kPageBytes - 1), count = std::min(end - address, kPageBytes - first);
+    mark_bits(page, touch, first, count);
+    if (trace) page.trace(trace->pc, trace->block, trace->warp, touch, first, first + count - 1);
+    address += count;
+  }
+}
+
+}  // namespace
+
+void GlobalRaces::mark(const Access& a, const WarpPoint& point, std::uint32_t block, PageMap& pages) {
+  const Trace trace{point.pc, block, 0, 0, static_cast<std::uint8_t>(point.warp), touch_of(a)};
+  if (a.shape == Shape::uniform) return mark_range(pages, trace.touch, a.address[a.first_lane()], a.width, &trace);
+  a.for_each_run([&](std::uint64_t address, std::uint64_t bytes, Mask) { mark_range(pages, trace.touch, address, bytes, &trace); });
+}
+
+void GlobalRaces::mark_read(std::uint64_t address, std::uint64_t bytes, PageMap& pages) {
+  mark_range(pages, Touch::read, address, bytes, nullptr);
+}
+
+void GlobalRaces::access(const BlockOrder& order, const WarpPoint& point, const Access& a, PageMap& pages) {
+  Entry entry;
+  entry.block = order.block();
+  entry.warps = 1u << point.warp;
+  entry.stamp = order.warp(point.warp).clock;
+  entry.pc = point.pc;
+  entry.touch = touch_of(a);
+  entry.is_volatile = a.order == Order::volatile_;
+  entry.block_scope = strong(entry.touch) && a.scope == Scope::cta;
+  if (strong(entry.touch)) entry.sequence = ++sequence_;
+
+  const bool reads_same = a.shape == Shape::uniform && !writes(entry.touch);
+  if (reads_same) {
+    entry.affine = false;
+    entry.lanes = a.lanes;
+    return run(order, point.warp, a.address[a.first_lane()], a.width, entry, &a, pages);
+  }
+  const unsigned shift = static_cast<unsigned>(std::countr_zero(a.width));
+  a.for_each_run([&](std::uint64_t address, std::uint64_t bytes, Mask lanes) {
+    const unsigned first = static_cast<unsigned>(std::countr_zero(lanes));
+    const bool consecutive = ((lanes >> first) & ((lanes >> first) + 1)) == 0;
+    if (consecutive && std::has_single_bit(a.width) && address % a.width == 0) {
+      entry.affine = true;
+      entry.shift = static_cast<std::uint8_t>(shift);
+      entry.lane0 = static_cast<std::int8_t>(first);
+      return run(order, point.warp, address, bytes, entry, &a, pages);
+    }
+    entry.affine = false;
+    for (Mask rest = lanes; rest != 0; rest &= rest - 1, address += a.width) {
+      entry.lanes = rest & -rest;
+      run(order, point.warp, address, a.width, entry, &a, pages);
+    }
+  });
+}
+
+void GlobalRaces::async_read(const BlockOrder& order, const WarpPoint& point, unsigned lane, std::uint64_t address,
+                             std::uint32_t bytes, PageMap& pages) {
+  Entry entry;
+  entry.block = order.block();
+  entry.warps = 1u << point.warp;
+  entry.stamp = order.async_stamp(point.warp);
+  entry.pc = point.pc;
+  entry.touch = Touch::async_read;
+  entry.affine = false;
+  entry.lanes = Mask{1} << lane;
+  run(order, point.warp, address, bytes, entry, nullptr, pages);
+}
+
+// Cuts a run of memory into lines. entry.lane0 is the lane at `address`.
+void GlobalRaces::run(const BlockOrder& order, unsigned warp, std::uint64_t address, std::uint64_t bytes, Entry entry,
+                      const Access* access, PageMap& pages) {
+  const int first_lane = entry.lane0;
+  const std::uint64_t start = address, end = address + bytes;
+  while (address < end) {
+    Page& page = pages.at(address);
+    const std::uint64_t page_end = std::min(end, (address | (kPageBytes - 1)) + 1);
+    const std::uint64_t in_page = address & (kPageBytes - 1);
+    mark_bits(page, entry.touch, in_page, page_end - address);
+    page.trace(entry.pc, entry.block, warp, entry.touch, in_page, in_page + (page_end - address) - 1);
+    if (!check_) {
+      address = page_end;
+      continue;
+    }
+    while (address < page_end) {
+      const std::uint64_t line_address = address & ~(kLineBytes - 1);
+      const unsigned offset = static_cast<unsigned>(address - line_address);
+      const unsigned count = static_cast<unsigned>(std::min(page_end, line_address + kLineBytes) - address);
+      entry.bytes = bytes_mask(offset, count);
+      if (entry.affine)
+        entry.lane0 = static_cast<std::int8_t>(first_lane + static_cast<int>((address - start) >> entry.shift) -
+                                               static_cast<int>(offset >> entry.shift));
+      touch(order, warp, page, page.lines[(line_address & (kPageBytes - 1)) >> kLineShift], line_address, entry, access);
+      address += count;
+    }
+  }
+}
+
+void GlobalRaces::touch(const BlockOrder& order, unsigned warp, Page&, Line& line, std::uint64_t line_address,
+                        const Entry& entry, const Access* access) {
+  if (line.touched == 0) {
+    line.first = entry;
+    line.touched = static_cast<std::uint8_t>(1u << static_cast<unsigned>(entry.touch));
+    return;
+  }
+  // The same access again: the usual case of a loop without a barrier.
+  Entry& first = line.first;
+  if (!line.more && first.block == entry.block && first.bytes == entry.bytes && first.touch == entry.touch &&
+      first.same_threads(entry) && first.warps == entry.warps) {
+    first.stamp = entry.stamp, first.pc = entry.pc, first.sequence = entry.sequence;
+    return;
+  }
+  if (may_conflict(line, entry.touch))
+    each_entry(line, [&](const Entry& earlier) {
+      if ((earlier.bytes & entry.bytes) != 0 && conflicts(earlier.touch, entry.touch))
+        compare(order, warp, line, line_address, entry, earlier, access);
+    });
+  remember(order, warp, line, entry);
+}
+
+void GlobalRaces::compare(const BlockOrder& order, unsigned warp, const Line& line, std::uint64_t line_address,
+                          const Entry& entry, const Entry& earlier, const Access* access) {
+  const bool own_block = earlier.block == entry.block;
+  const bool async_before = earlier.touch == Touch::async_read;
+  if (own_block && !async_before && earlier.stamp < order.warp(warp).barrier_floor) return;
+  if (strong(entry.touch) && strong(earlier.touch)) {
+    const bool narrow = !own_block && (entry.block_scope || earlier.block_scope);
+    const bool lockstep = own_block && entry.is_volatile && earlier.is_volatile && (earlier.warps & entry.warps) != 0;
+    if (!narrow && !lockstep) return;
+  }
+  for (Bytes rest = entry.bytes & earlier.bytes; rest != 0;) {
+    const unsigned byte = lowest(rest);
+    // Bytes that the same two lanes share are judged together.
+    const unsigned step = std::min(entry.affine ? 1u << entry.shift : 128u, earlier.affine ? 1u << earlier.shift : 128u);
+    rest &= ~bytes_mask(byte / step * step, step);
+    const unsigned lane = entry.lane(byte);
+    for (std::uint32_t warps = earlier.warps; warps != 0; warps &= warps - 1) {
+      const unsigned by = static_cast<unsigned>(std::countr_zero(warps));
+      Mask by_lanes = earlier.lanes_of(byte);
+      if (own_block && by == warp && !async_before) by_lanes &= ~entry.lanes_of(byte);
+      if (by_lanes == 0) continue;
+      const unsigned actor = async_before ? async_actor(by) : by;
+      for (; by_lanes != 0; by_lanes &= by_lanes - 1) {
+        const unsigned by_lane = static_cast<unsigned>(std::countr_zero(by_lanes));
+        const Relation relation = order.relation(warp, lane, earlier.block, actor, by_lane, earlier.stamp);
+        if (relation == Relation::ordered) continue;
+        if (strong(earlier.touch) && seen_by_chain(order, warp, line, entry, earlier, lane, byte)) continue;
+        const std::uint64_t address = line_address + byte;
+        const unsigned in_lane = access ? static_cast<unsigned>((address - access->address[lane]) % access->width) : 0;
+        const bool same = earlier.touch == Touch::write && entry.touch == Touch::write &&
+                          same_value(access, lane, address, in_lane);
+        const unsigned now_actor = entry.touch == Touch::async_read ? async_actor(warp) : warp;
+        report_.race(order, {entry.block, now_actor, lane, entry.pc, entry.touch},
+                     {earlier.block, actor, by_lane, earlier.pc, earlier.touch}, earlier.stamp, relation, Space::global,
+                     address, AddressSpace::instance().find(address), same);
+        break;
+      }
+    }
+  }
+}
+
+// An atomic that an ordered, later atomic of the same place has seen: coherence orders it, no fence needed.
+bool GlobalRaces::seen_by_chain(const BlockOrder& order, unsigned warp, const Line& line, const Entry& entry,
+                                const Entry& earlier, unsigned lane, unsigned byte) const {
+  bool seen = false;
+  each_entry(line, [&](const Entry& later) {
+    if (seen || !strong(later.touch) || later.sequence <= earlier.sequence || (later.bytes >> byte & 1) == 0) return;
+    const unsigned by = static_cast<unsigned>(std::countr_zero(later.warps));
+    for (Mask lanes = later.lanes_of(byte); lanes != 0 && !seen; lanes &= lanes - 1)
+      seen = order.relation(warp, lane, later.block, by, static_cast<unsigned>(std::countr_zero(lanes)), later.stamp) ==
+             Relation::ordered;
+  });
+  return seen && !strong(entry.touch);
+}
+
+void GlobalRaces::remember(const BlockOrder& order, unsigned warp, Line& line, const Entry& entry) {
+  line.touched |= static_cast<std::uint8_t>(1u << static_cast<unsigned>(entry.touch));
+  const bool plain_write = entry.touch == Touch::write;
+  const Stamp floor = order.warp(warp).barrier_floor;
+  Entry* place = nullptr;
+  // A plain write is the last word on its bytes. A read or atomic replaces what it certainly comes after.
+  const auto superseded = [&](Entry& e) {
+    if (plain_write) {
+      e.bytes &= ~entry.bytes;
+      return e.bytes == 0;
+    }
+    if ((e.bytes & ~entry.bytes) != 0 || e.block != entry.block || e.touch != entry.touch) return false;
+    return (e.touch != Touch::async_read && e.stamp < floor) || (e.warps == entry.warps && e.same_threads(entry));
+  };
+  const auto merges = [&](Entry& e) {
+    return entry.touch == Touch::read && e.touch == Touch::read && e.block == entry.block && e.stamp == entry.stamp &&
+           e.pc == entry.pc && e.bytes == entry.bytes && e.same_threads(entry);
+  };
+  if (line.first.bytes != 0) {
+    if (merges(line.first)) return void(line.first.warps |= entry.warps);
+    if (superseded(line.first)) line.first.bytes = 0, place = &line.first;
+  } else {
+    place = &line.first;
+  }
+  if (line.more) {
+    auto& more = *line.more;
+    if (entry.touch == Touch::read)
+      for (std::size_t i = more.size(), left = 16; i-- > 0 && left > 0; --left)
+        if (merges(more[i])) return void(more[i].warps |= entry.warps);
+    if (plain_write || more.size() < 64)
+      std::erase_if(more, superseded);
+    if (more.empty()) line.more.reset();
+  }
+  if (plain_write && !line.more && place) line.touched = 1u << static_cast<unsigned>(entry.touch);
+  if (place) return void(*place = entry);
+  if (!line.more) line.more = std::make_unique<std::vector<Entry>>();
+  line.more->push_back(entry);
+  if (line.more->size() >= line.prune_at) {
+    prune(line, entry.block);
+    line.prune_at = std::max<std::uint32_t>(8, 2 * static_cast<std::uint32_t>(line.more->size()));
+  }
+}
+
+// Keeps a list of readers short. Where blocks cannot talk to each other, two foreign readers of a byte say all that any
+// number would; where they can, a later read of the same threads replaces an earlier one.
+void GlobalRaces::prune(Line& line, std::uint32_t block) {
+  auto& more = *line.more;
+  if (!launch_.communicates) {
+    std::uint32_t known[2] = {};
+    Bytes cover[2] = {};
+    unsigned blocks = 0;
+    std::erase_if(more, [&](const Entry& e) {
+      if (e.touch != Touch::read || e.block == block) return false;
+      unsigned i = 0;
+      while (i < blocks && known[i] != e.block) ++i;
+      if (i == blocks && blocks < 2) known[blocks++] = e.block;
+      if (i >= 2) return (e.bytes & ~(cover[0] & cover[1])) == 0;
+      cover[i] |= e.bytes;
+      return false;
+    });
+    return;
+  }
+  std::vector<Entry> kept;
+  std::vector<std::size_t> order(more.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::tuple(more[a].block, more[a].warps, more[a].touch) < std::tuple(more[b].block, more[b].warps, more[b].touch);
+  });
+  for (std::size_t i : order) {
+    const Entry& e = more[i];
+    if (!kept.empty()) {
+      Entry& last = kept.back();
+      if (last.block == e.block && last.warps == e.warps && last.touch == e.touch && last.same_threads(e) &&
+          (last.bytes & ~e.bytes) == 0 && last.stamp <= e.stamp) {
+        last = e;
+        continue;
+      }
+    }
+    kept.push_back(e);
+  }
+  more = std::move(kept);
+}
+
+}  // namespace machine::checks

@@ -1,0 +1,295 @@
+#include "observers/race_shared.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace machine::checks {
+
+namespace {
+
+// A cell's owner: lane in bits 0-4, actor in bits 5-10, how it was written above. Reads keep the flags in the
+// top of their pc.
+constexpr std::uint32_t kWho = 0x7ff;
+constexpr std::uint32_t kStrong = 1u << 30, kVolatile = 1u << 31, kAtomic = 1u << 29;
+constexpr std::uint32_t kPc = (1u << 29) - 1;
+constexpr Stamp kAsyncWritten = ~Stamp{0};
+
+std::uint32_t flags_of(Touch touch, bool is_volatile) {
+  return (strong(touch) ? kStrong : 0) | (is_volatile ? kVolatile : 0) | (touch == Touch::atomic ? kAtomic : 0);
+}
+
+Touch touch_of(const Access& a) {
+  if (a.kind == AccessKind::atomic || a.kind == AccessKind::reduction) return Touch::atomic;
+  if (a.kind == AccessKind::store) return a.order == Order::weak ? Touch::write : Touch::strong_write;
+  return a.order == Order::weak ? Touch::read : Touch::strong_read;
+}
+
+}  // namespace
+
+void SharedRaces::Planes::size(std::size_t cells, std::size_t warps) {
+  if (owner.size() < cells) owner.resize(cells), stamp.resize(cells), pc.resize(cells);
+  if (reads.size() < warps) reads.resize(warps);
+}
+
+void SharedRaces::begin(const BlockInfo& block, const SharedLayout& layout, std::uint32_t dynamic_bytes) {
+  base_ = block.shared;
+  warps_ = (block.threads + 31) / 32;
+  layout_ = &layout;
+  dynamic_ = {};
+  dynamic_.kind = ObjectKind::dynamic_shared;
+  dynamic_.base = layout.dynamic_base;
+  dynamic_.size = dynamic_bytes;
+  const std::size_t lines = (std::size_t{block.shared_extent} + 127) / 128;
+  coarse_.size(lines * 32, warps_);
+  if (any_fine_) fine_.clear();
+  any_fine_ = false;
+  if (line_written_.size() < lines) line_written_.resize(lines), line_read_.resize(lines);
+  std::fill(line_written_.begin(), line_written_.end(), 0);  // async marks would outlive their block
+}
+
+const Object* SharedRaces::object_at(std::uint64_t offset) const {
+  for (const Object& o : layout_->variables)
+    if (o.contains(offset)) return &o;
+  return dynamic_.contains(offset) ? &dynamic_ : nullptr;
+}
+
+SharedRaces::Planes& SharedRaces::fine(std::uint32_t line) {
+  any_fine_ = true;
+  if (fine_.size() <= line) fine_.resize(std::max<std::size_t>(line + 1, line_written_.size()));
+  if (fine_[line]) return *fine_[line];
+  auto planes = std::make_unique<Planes>();
+  planes->size(128, warps_);
+  for (unsigned i = 0; i < 128; ++i) {
+    const std::size_t from = std::size_t{line} * 32 + i / 4;
+    planes->owner[i] = coarse_.owner[from];
+    planes->stamp[i] = coarse_.stamp[from];
+    planes->pc[i] = coarse_.pc[from];
+  }
+  for (unsigned w = 0; w < warps_; ++w) {
+    const Reads& from = coarse_.reads[w];
+    if (from.stamp.empty()) continue;
+    Reads& to = planes->reads[w];
+    to.stamp.resize(128), to.lanes.resize(128), to.pc.resize(128);
+    for (unsigned i = 0; i < 128; ++i) {
+      const std::size_t cell = std::size_t{line} * 32 + i / 4;
+      to.stamp[i] = from.stamp[cell], to.lanes[i] = from.lanes[cell], to.pc[i] = from.pc[cell];
+    }
+  }
+  fine_[line] = std::move(planes);
+  return *fine_[line];
+}
+
+void SharedRaces::access(const BlockOrder& order, RaceReport& report, const WarpPoint& point, const Access& a) {
+  Who who;
+  who.warp = who.actor = point.warp;
+  who.pc = point.pc;
+  who.touch = touch_of(a);
+  who.is_volatile = a.order == Order::volatile_;
+  who.stamp = order.warp(point.warp).clock;
+  who.access = &a;
+  if (a.shape == Shape::uniform && !writes(who.touch)) {
+    who.uniform = true;
+    who.lanes = a.lanes;
+    return run(order, report, a.address[a.first_lane()], a.width, who);
+  }
+  a.for_each_run([&](std::uint64_t address, std::uint64_t bytes, Mask lanes) {
+    const unsigned first = static_cast<unsigned>(std::countr_zero(lanes));
+    const bool consecutive = ((lanes >> first) & ((lanes >> first) + 1)) == 0;
+    if (consecutive && std::has_single_bit(a.width)) {
+      who.lane0 = first;
+      who.shift = static_cast<unsigned>(std::countr_zero(a.width));
+      return run(order, report, address, bytes, who);
+    }
+    who.shift = 31;
+    for (Mask rest = lanes; rest != 0; rest &= rest - 1, address += a.width) {
+      who.lane0 = static_cast<unsigned>(std::countr_zero(rest));
+      run(order, report, address, a.width, who);
+    }
+  });
+}
+
+void SharedRaces::async_write(const BlockOrder& order, RaceReport& report, const WarpPoint& point, unsigned lane,
+                              std::uint64_t address, std::uint32_t bytes) {
+  Who who;
+  who.warp = point.warp;
+  who.actor = async_actor(point.warp);
+  who.lane0 = lane;
+  who.shift = 31;
+  who.pc = point.pc;
+  who.touch = Touch::write;
+  who.stamp = order.async_stamp(point.warp);
+  run(order, report, address, bytes, who);
+}
+
+void SharedRaces::run(const BlockOrder& order, RaceReport& report, std::uint64_t address, std::uint64_t bytes,
+                      const Who& who) {
+  const std::uint64_t start = address - base_;
+  const bool words = ((start | bytes) & 3) == 0 && who.shift >= 2;
+  if (words && !any_fine_) {
+    piece(order, report, {&coarse_, static_cast<std::uint32_t>(start / 4), static_cast<std::uint32_t>(bytes / 4), 2, address, 0},
+          who);
+    return;
+  }
+  for (std::uint64_t at = start; at < start + bytes;) {
+    const std::uint32_t line = static_cast<std::uint32_t>(at / 128);
+    const std::uint64_t end = std::min(start + bytes, std::uint64_t{line + 1} * 128);
+    const std::uint32_t count = static_cast<std::uint32_t>(end - at);
+    const unsigned offset = static_cast<unsigned>(at - start);
+    if (words && (line >= fine_.size() || !fine_[line])) {
+      piece(order, report, {&coarse_, static_cast<std::uint32_t>(at / 4), count / 4, 2, base_ + at, offset}, who);
+    } else {
+      piece(order, report, {&fine(line), static_cast<std::uint32_t>(at % 128), count, 0, base_ + at, offset}, who);
+    }
+    at = end;
+  }
+}
+
+void SharedRaces::piece(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who) {
+  const BlockOrder::WarpOrder& warp = order.warp(who.warp);
+  const std::uint32_t first_line = static_cast<std::uint32_t>((at.address - base_) / 128);
+  const std::uint32_t last_line = static_cast<std::uint32_t>((at.address - base_ + (std::uint64_t{at.count} << at.cell_shift) - 1) / 128);
+  const bool is_write = writes(who.touch);
+  Stamp written = 0, read = 0;
+  for (std::uint32_t l = first_line; l <= last_line; ++l) {
+    written = std::max(written, line_written_[l]);
+    read = std::max(read, line_read_[l]);
+  }
+  if (written >= warp.barrier_floor) {
+    settle(order, at);
+    check_writes(order, report, at, who);
+  }
+  if (is_write && read >= warp.barrier_floor) check_reads(order, report, at, who);
+
+  Planes& p = *at.planes;
+  const std::uint32_t flags = flags_of(who.touch, who.is_volatile);
+  const std::uint32_t n = at.count, stamp = who.stamp;
+  if (is_write) {
+    std::uint32_t* owner = p.owner.data() + at.first;
+    std::uint32_t* stamps = p.stamp.data() + at.first;
+    std::uint32_t* pcs = p.pc.data() + at.first;
+    const std::uint32_t id = who.actor << 5;
+    const std::uint32_t pc = who.pc | flags;
+    for (std::uint32_t i = 0; i < n; ++i) {
+      owner[i] = id | at.lane(who, i);
+      stamps[i] = stamp;
+      pcs[i] = pc;
+    }
+    for (std::uint32_t l = first_line; l <= last_line; ++l)
+      line_written_[l] = who.actor >= 32 ? kAsyncWritten : std::max(line_written_[l], stamp);
+    return;
+  }
+  Reads& r = p.reads[who.warp];
+  if (r.stamp.size() < p.stamp.size()) r.stamp.resize(p.stamp.size()), r.lanes.resize(p.stamp.size()), r.pc.resize(p.stamp.size());
+  std::uint32_t* stamps = r.stamp.data() + at.first;
+  std::uint32_t* lanes = r.lanes.data() + at.first;
+  std::uint32_t* pcs = r.pc.data() + at.first;
+  const std::uint32_t floor = warp.warp_floor, pc = who.pc | flags;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const std::uint32_t bit = who.uniform ? who.lanes : 1u << (at.lane(who, i) & 31);
+    lanes[i] = (stamps[i] >= floor ? lanes[i] : 0) | bit;
+    stamps[i] = stamp;
+    pcs[i] = pc;
+  }
+  for (std::uint32_t l = first_line; l <= last_line; ++l) line_read_[l] = std::max(line_read_[l], stamp);
+}
+
+// An async copy that everybody knew at the last barrier lies in the past like any other write.
+void SharedRaces::settle(const BlockOrder& order, const Piece& at) {
+  if (at.cell_shift == 0) return;
+  const Reach& known = order.at_barrier();
+  const std::uint32_t first_line = at.first / 32, last_line = (at.first + at.count - 1) / 32;
+  for (std::uint32_t l = first_line; l <= last_line; ++l) {
+    if (line_written_[l] != kAsyncWritten) continue;
+    const std::uint32_t* owner = at.planes->owner.data() + std::size_t{l} * 32;
+    const std::uint32_t* stamp = at.planes->stamp.data() + std::size_t{l} * 32;
+    std::uint32_t open = 0;
+    for (unsigned i = 0; i < 32; ++i) open |= stamp[i] >= known.upto[owner[i] >> 5 & 63] ? 1u : 0u;
+    if (open == 0) line_written_[l] = order.warp(0).barrier_floor - 1;
+  }
+}
+
+void SharedRaces::check_writes(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who) {
+  const std::uint32_t* owner = at.planes->owner.data() + at.first;
+  const std::uint32_t* stamp = at.planes->stamp.data() + at.first;
+  const std::uint32_t* upto = order.warp(who.warp).common.now.own.upto.data();
+  const std::uint32_t id = who.warp << 5;
+  std::uint32_t open = 0;
+  if (!who.uniform) {
+    for (std::uint32_t i = 0; i < at.count; ++i) {
+      const std::uint32_t by = owner[i] & kWho;
+      open |= (stamp[i] >= upto[by >> 5] ? 1u : 0u) & (by != (id | at.lane(who, i)) ? 1u : 0u);
+    }
+  } else {
+    for (std::uint32_t i = 0; i < at.count; ++i) open |= stamp[i] >= upto[owner[i] >> 5 & 63] ? 1u : 0u;
+  }
+  if (open == 0) return;
+  for (std::uint32_t i = 0; i < at.count; ++i) {
+    const std::uint32_t by = owner[i] & kWho;
+    if (stamp[i] < upto[by >> 5]) continue;
+    const std::uint32_t pc = at.planes->pc[at.first + i];
+    judge(order, report, at, who, i, by >> 5, Mask{1} << (by & 31), stamp[i], pc & kPc,
+          (pc & ~kPc) | 1);  // 1: the earlier access wrote
+  }
+}
+
+void SharedRaces::check_reads(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who) {
+  const std::uint32_t* upto = order.warp(who.warp).common.now.own.upto.data();
+  for (unsigned u = 0; u < warps_; ++u) {
+    const Reads& r = at.planes->reads[u];
+    if (r.stamp.empty()) continue;
+    const std::uint32_t* stamp = r.stamp.data() + at.first;
+    const std::uint32_t* lanes = r.lanes.data() + at.first;
+    const std::uint32_t floor = upto[u];
+    std::uint32_t open = 0;
+    if (u != who.warp) {
+      for (std::uint32_t i = 0; i < at.count; ++i) open |= stamp[i] >= floor ? 1u : 0u;
+    } else {
+      for (std::uint32_t i = 0; i < at.count; ++i)
+        open |= (stamp[i] >= floor ? ~0u : 0u) & lanes[i] & ~(1u << (at.lane(who, i) & 31));
+    }
+    if (open == 0) continue;
+    for (std::uint32_t i = 0; i < at.count; ++i)
+      if (stamp[i] >= floor)
+        judge(order, report, at, who, i, u, lanes[i], stamp[i], r.pc[at.first + i] & kPc, r.pc[at.first + i] & ~kPc);
+  }
+}
+
+// One cell, exactly: every lane that made the earlier access against every lane that makes this one.
+void SharedRaces::judge(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who, std::uint32_t cell,
+                        unsigned actor, Mask by_lanes, Stamp stamp, std::uint32_t pc, std::uint32_t flags) {
+  const bool wrote = (flags & 1) != 0;
+  if ((flags & kStrong) != 0 && strong(who.touch)) {
+    const bool lockstep = actor == who.warp && (flags & kVolatile) != 0 && who.is_volatile;
+    if (!lockstep) return;
+  }
+  const Mask mine = who.uniform ? who.lanes : Mask{1} << (at.lane(who, cell) & 31);
+  for (Mask me = mine; me != 0; me &= me - 1) {
+    const unsigned lane = static_cast<unsigned>(std::countr_zero(me));
+    for (Mask by = by_lanes; by != 0; by &= by - 1) {
+      const unsigned by_lane = static_cast<unsigned>(std::countr_zero(by));
+      if (order.ordered(who.warp, lane, actor, by_lane, stamp)) continue;
+      const Relation relation = order.relation(who.warp, lane, order.block(), actor, by_lane, stamp);
+      if (relation == Relation::ordered) continue;
+      const std::uint64_t address = at.address + (std::uint64_t{cell} << at.cell_shift);
+      bool same = false;
+      if (const Access* a = who.access; a && wrote && actor < 32 && who.touch == Touch::write && a->data[0].base) {
+        const unsigned size = a->width / a->components;
+        same = true;
+        for (unsigned b = 0; b < (1u << at.cell_shift); ++b) {
+          const unsigned in_lane = static_cast<unsigned>(address + b - a->address[lane]);
+          const Component& c = a->data[in_lane / size];
+          same &= c.base[std::size_t{lane} * c.stride + in_lane % size] == *reinterpret_cast<const std::byte*>(address + b);
+        }
+      }
+      const Touch before = (flags & kAtomic) != 0 ? Touch::atomic
+                           : wrote ? ((flags & kStrong) != 0 ? Touch::strong_write : Touch::write)
+                                   : ((flags & kStrong) != 0 ? Touch::strong_read : Touch::read);
+      const Object* object = object_at(address - base_);
+      report.race(order, {order.block(), who.actor, lane, who.pc, who.touch}, {order.block(), actor, by_lane, pc, before},
+                  stamp, relation, Space::shared, address - base_, object, same);
+      return;
+    }
+  }
+}
+
+}  // namespace machine::checks

@@ -1,0 +1,77 @@
+// racecheck on shared memory: every byte remembers its last writer, and the last reading of every warp since.
+//
+// The state lies in planes, arrays over the block's shared space with one cell for 4 bytes, so that a full-warp access is
+// checked and recorded by vector operations. A line of 128 bytes that is accessed in parts of a word gets planes
+// of its own with one cell a byte. Lines that nobody has touched since the last block barrier need no check at all.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "observers/order.hpp"
+#include "observers/race_report.hpp"
+
+namespace machine::checks {
+
+class SharedRaces {
+ public:
+  // A new block in this slot. Old stamps lie below every floor of the new block, so nothing is cleared.
+  void begin(const BlockInfo& block, const SharedLayout& layout, std::uint32_t dynamic_bytes);
+
+  void access(const BlockOrder& order, RaceReport& report, const WarpPoint& point, const Access& access);
+  // The destination of a cp.async, from its issue on.
+  void async_write(const BlockOrder& order, RaceReport& report, const WarpPoint& point, unsigned lane,
+                   std::uint64_t address, std::uint32_t bytes);
+
+ private:
+  struct Reads {
+    std::vector<std::uint32_t> stamp, lanes, pc;
+  };
+  struct Planes {
+    std::vector<std::uint32_t> owner, stamp, pc;  // last write
+    std::vector<Reads> reads;                     // by warp
+    void size(std::size_t cells, std::size_t warps);
+  };
+  struct Who {
+    unsigned warp = 0, actor = 0, lane0 = 0, shift = 0;
+    bool uniform = false;
+    Mask lanes = 0;
+    std::uint32_t pc = 0;
+    Touch touch = Touch::read;
+    bool is_volatile = false;
+    Stamp stamp = 0;
+    const Access* access = nullptr;
+  };
+  // Part of a run inside one set of planes: `count` cells from `first`.
+  struct Piece {
+    Planes* planes = nullptr;
+    std::uint32_t first = 0, count = 0;
+    unsigned cell_shift = 2;
+    std::uint64_t address = 0;
+    unsigned offset = 0;  // bytes from the start of the run
+
+    unsigned lane(const Who& who, std::uint32_t i) const { return who.lane0 + ((offset + (i << cell_shift)) >> who.shift); }
+  };
+
+  void run(const BlockOrder& order, RaceReport& report, std::uint64_t address, std::uint64_t bytes, const Who& who);
+  void piece(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who);
+  void check_writes(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who);
+  void check_reads(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who);
+  void judge(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who, std::uint32_t cell,
+             unsigned actor, Mask by_lanes, Stamp stamp, std::uint32_t pc, std::uint32_t flags);
+  void settle(const BlockOrder& order, const Piece& at);
+  Planes& fine(std::uint32_t line);
+  const Object* object_at(std::uint64_t offset) const;
+
+  std::uint64_t base_ = 0;
+  std::uint32_t warps_ = 0;
+  bool any_fine_ = false;
+  Planes coarse_;
+  std::vector<std::unique_ptr<Planes>> fine_;        // by line
+  std::vector<Stamp> line_written_, line_read_;      // newest stamp a line; ~0 where an async copy wrote
+  const SharedLayout* layout_ = nullptr;
+  Object dynamic_;
+};
+
+}  // namespace machine::checks

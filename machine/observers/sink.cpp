@@ -1,0 +1,90 @@
+#include "observers/sink.hpp"
+
+#include <cxxabi.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "exec/machine.hpp"
+#include "memory/address_space.hpp"
+
+namespace machine::checks {
+
+namespace {
+
+std::string hex(std::uint64_t value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+std::string_view kind_words(ObjectKind kind) {
+  switch (kind) {
+    case ObjectKind::global: return "device allocation";
+    case ObjectKind::managed: return "managed allocation";
+    case ObjectKind::pinned: return "pinned host allocation";
+    case ObjectKind::registered: return "registered host memory";
+    case ObjectKind::device_symbol: return "__device__ symbol";
+    case ObjectKind::constant_symbol: return "__constant__ symbol";
+    case ObjectKind::param: return "kernel parameters";
+    case ObjectKind::shared: return "__shared__ variable";
+    case ObjectKind::dynamic_shared: return "dynamic shared memory";
+    case ObjectKind::local: return "local array";
+  }
+  return "object";
+}
+
+}  // namespace
+
+std::string demangled(const std::string& name) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
+  return status == 0 && text ? text.get() : name;
+}
+
+report::Site site_of(const LaunchInfo& launch, std::uint64_t block, unsigned warp, unsigned lane, std::uint32_t pc) {
+  report::Site site;
+  site.kernel = demangled(launch.kernel->name());
+  site.location = launch.kernel->location(pc);
+  site.has_thread = true;
+  const auto place = [](std::uint64_t linear, const Dim3& extent) {
+    return Dim3{static_cast<std::uint32_t>(linear % extent.x), static_cast<std::uint32_t>(linear / extent.x % extent.y),
+                static_cast<std::uint32_t>(linear / extent.x / extent.y)};
+  };
+  site.block = place(block, launch.grid);
+  site.thread = place(std::uint64_t{warp} * 32 + lane, launch.block);
+  return site;
+}
+
+std::string describe_object(const Object& object) {
+  std::string text(kind_words(object.kind));
+  if (!object.name.empty()) text += " " + object.name;
+  text += " of " + std::to_string(object.size) + " bytes";
+  if (object.name.empty() && object.kind <= ObjectKind::registered) text += " at " + hex(object.base);
+  return text;
+}
+
+std::string describe_address(std::uint64_t address, const Object* object) {
+  if (!object) return hex(address);
+  const std::string name = object->name.empty() ? describe_object(*object) : object->name;
+  if (object->contains(address)) return name + " + " + std::to_string(address - object->base) + " (" + hex(address) + ")";
+  if (address >= object->base + object->size) {
+    const std::uint64_t past = address - object->base - object->size;
+    return std::to_string(past) + (past == 1 ? " byte" : " bytes") + " past the end of " + name + " (" + hex(address) + ")";
+  }
+  return std::to_string(object->base - address) + " bytes before " + name + " (" + hex(address) + ")";
+}
+
+std::string_view space_name(Space space) {
+  switch (space) {
+    case Space::global: return "__global__";
+    case Space::shared: return "__shared__";
+    case Space::local: return "__local__";
+    case Space::param: return "__param__";
+    case Space::constant: return "__constant__";
+  }
+  return "memory";
+}
+
+}  // namespace machine::checks

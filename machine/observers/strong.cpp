@@ -1,0 +1,49 @@
+#include "observers/strong.hpp"
+
+#include <bit>
+
+namespace machine::checks {
+
+void StrongLocations::observe(BlockOrder& order, unsigned warp, unsigned lane, const Location& from, bool acquire,
+                              Width width) {
+  if (from.wide) order.observe(warp, lane, from.wide, acquire, width == kBlockWide);
+  for (const auto& [block, seen] : from.narrow)
+    if (seen && (block != order.block() || seen != from.wide)) order.observe(warp, lane, seen, acquire, block != order.block());
+}
+
+void StrongLocations::access(BlockOrder& order, const WarpPoint& point, const Access& a) {
+  const bool reads = a.kind == AccessKind::load || a.kind == AccessKind::atomic;
+  const bool modifies = a.kind == AccessKind::atomic || a.kind == AccessKind::reduction;
+  const bool stores = a.kind == AccessKind::store;
+  const bool acquire = a.order == Order::acquire || a.order == Order::acq_rel;
+  const bool release = a.order == Order::release || a.order == Order::acq_rel;
+  // Volatile accesses are relaxed at system scope; an atomic without a scope is of device scope.
+  const Width width = a.scope == Scope::cta || a.scope == Scope::cluster ? kBlockWide : kDeviceWide;
+  const bool publishes = (modifies || stores) && (release || order.has_fenced(point.warp, a.lanes));
+  if (!publishes && locations_.empty()) return;
+
+  for (Mask rest = a.lanes; rest != 0; rest &= rest - 1) {
+    const unsigned lane = static_cast<unsigned>(std::countr_zero(rest));
+    const auto at = locations_.find(a.address[lane]);
+    if (reads && at != locations_.end()) observe(order, point.warp, lane, at->second, acquire, width);
+    if (stores && !publishes && at != locations_.end()) locations_.erase(at);
+    if (!publishes) continue;
+    const BlocksPtr wide = width == kDeviceWide ? order.publication(point.warp, lane, release, kDeviceWide) : nullptr;
+    const BlocksPtr narrow = release && wide ? wide : order.publication(point.warp, lane, release, kBlockWide);
+    Location& location = locations_[a.address[lane]];
+    if (stores) location = {};
+    location.wide = unite(location.wide, wide);
+    bool known = false;
+    for (auto& [block, seen] : location.narrow)
+      if (block == order.block()) seen = unite(seen, narrow), known = true;
+    if (!known && narrow) location.narrow.emplace_back(order.block(), narrow);
+  }
+  if (publishes) order.step(point.warp);
+}
+
+void StrongLocations::forget(std::uint64_t base, std::uint64_t bytes) {
+  if (locations_.empty()) return;
+  std::erase_if(locations_, [&](const auto& entry) { return entry.first - base < bytes; });
+}
+
+}  // namespace machine::checks

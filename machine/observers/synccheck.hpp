@@ -1,0 +1,15 @@
+// synccheck, and the other faults that execution itself meets: turns a FaultEvent into a finding.
+#pragma once
+
+#include "observers/observer.hpp"
+#include "observers/sink.hpp"
+
+namespace machine::checks {
+
+// Barriers, masks, shuffles, mbarriers, deadlock.
+bool is_synchronisation(Fault fault);
+
+// Puts the fault down; nothing for the faults that another check has already told.
+void report_fault(Sink& sink, const LaunchInfo& launch, const WarpPoint& point, const FaultEvent& event);
+
+}  // namespace machine::checks

@@ -1,0 +1,72 @@
+#include "report/report.hpp"
+
+#include <algorithm>
+
+namespace machine::report {
+
+std::string site_key(const Finding& f) {
+  std::string key = f.check + '|' + f.kind + '|' + (f.level == Level::warning ? "w" : "e");
+  for (const Site& s : f.sites) {
+    key += '|' + s.kernel + s.host + ':' + std::to_string(s.location.ptx_line);
+    if (s.kernel.empty()) key += f.address;
+  }
+  return key;
+}
+
+void Traffic::add(const Traffic& o) {
+  bytes_read += o.bytes_read, bytes_written += o.bytes_written;
+  sectors_read += o.sectors_read, sectors_written += o.sectors_written;
+}
+
+void Report::add(Finding finding) {
+  const auto [at, fresh] = by_site_.try_emplace(site_key(finding), findings_.size());
+  if (!fresh) {
+    findings_[at->second].count += finding.count;
+    return;
+  }
+  (finding.level == Level::error ? errors_ : warnings_) += 1;
+  findings_.push_back(std::move(finding));
+}
+
+void Report::api_error(const std::string& call, const std::string& error, const std::string& text, const std::string& why) {
+  Finding f;
+  f.check = "api";
+  f.kind = call + " returned " + error;
+  f.message = why.empty() ? text : why;
+  Site site;
+  site.host = call;
+  f.sites.push_back(std::move(site));
+  add(std::move(f));
+}
+
+void Report::launched(const std::string& kernel, const LaunchResult& result) {
+  work_.launches += 1;
+  work_.repeated += result.repeated ? 1 : 0;
+  work_.counters.add(result.counters);
+  const bool explained = errors_ != errors_at_launch_;
+  errors_at_launch_ = errors_;
+  if (result.status == LaunchStatus::ok || explained) return;
+  Finding f;
+  f.check = "launch";
+  f.kind = "Kernel ended early";
+  f.message = result.message;
+  Site site;
+  site.kernel = kernel;
+  f.sites.push_back(std::move(site));
+  add(std::move(f));
+  errors_at_launch_ = errors_;
+}
+
+void Report::traffic(LaunchTraffic launch) { traffic_.push_back(std::move(launch)); }
+
+void Report::note(std::string line) {
+  if (std::find(notes_.begin(), notes_.end(), line) == notes_.end()) notes_.push_back(std::move(line));
+}
+
+int Report::exit_code() const {
+  if (errors_ > 0 || (setting_.strict && warnings_ > 0)) return 1;
+  if (refused() || (work_.launches == 0 && work_.host_transfers == 0)) return 3;
+  return 0;
+}
+
+}  // namespace machine::report
