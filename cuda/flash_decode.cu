@@ -17,7 +17,7 @@
 //            in the difference, one in the product, 2^-22 in ex2, 0 below 2^-126; equal scores give 1.
 //   l        fp32 sum of the fp32 p: a thread adds its tile / 4 of a tile as a chain of pairs, then
 //            l = fma(l, alpha, sum), alpha = ex2((m_old - m_new) * c); at the end two additions over a quad.
-//   O        p enters as hi = bf16(p) and lo = bf16(p - hi), |p - hi - lo| <= 2^-18 p; a tile adds tile / 16
+//   O        p enters as hi = bf16(p) and lo = bf16(p - hi), |p - hi - lo| <= 2^-17 p; a tile adds tile / 16
 //            mmas of each to O * alpha (one rounding).
 //   merge    a lane takes every kMergeLanes-th split, kMergeAtOnce at a time: sum = fma(w, O_s, a * sum),
 //            w = ex2((m_s - top) * c), a = ex2((top_old - top) * c); the lanes, times ex2((top - max) * c),
@@ -189,7 +189,7 @@ __device__ __forceinline__ uint32_t pack(float low, float high) {
   return *reinterpret_cast<const uint32_t*>(&pair);
 }
 
-// p = hi + lo to 2^-18 of p, two values a register.
+// p = hi + lo to 2^-17 of p, two values a register.
 __device__ __forceinline__ void split_bf16(float low, float high, uint32_t& hi, uint32_t& lo) {
   hi = pack(low, high);
   lo = pack(low - __uint_as_float(hi << 16), high - __uint_as_float(hi & 0xffff0000u));

@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -38,6 +39,7 @@ from verify.report.reproduction import keep_reproductions
 from verify.selection import select_names
 
 Check = Callable[[Subject], list[Outcome]]
+Progress = Callable[[str], None]
 
 NATIVE_CHECKS: Mapping[str, Check] = {
     "compare": check_compare,
@@ -99,7 +101,7 @@ def prepare(
     selected: Callable[[Sequence[str]], Sequence[str]],
     architecture: str | None,
     sm_count: int,
-    progress: Callable[[str], None],
+    progress: Progress,
 ) -> Prepared:
     """Build the harness, resolve the selected fixtures, build their cases.
 
@@ -120,9 +122,7 @@ def prepare(
     return Prepared(contract, build, resolved, cases)
 
 
-def run_gate(
-    selection: Selection, device: Device | None, missing: str, progress: Callable[[str], None]
-) -> Report:
+def run_gate(selection: Selection, device: Device | None, missing: str, progress: Progress) -> Report:
     """Verify everything selected. missing: why there is no device, when there is none.
 
     With no device, what can run without one does (fixtures, build, oracle), and every check is ``not run``.
@@ -149,7 +149,7 @@ def run_gate(
                     str(source_file(contract).name),
                     {r.fixture.name: r.fixture.pins for r in ready.fixtures},
                     tuple(outcomes),
-                    rungs(contract, outcomes),
+                    rungs(contract, ready.cases, outcomes),
                     time.monotonic() - begun,
                 )
             )
@@ -169,8 +169,9 @@ def _on_device(
     checks: Sequence[str],
     folder: Path,
     selection: Selection,
-    progress: Callable[[str], None],
+    progress: Progress,
 ) -> list[Outcome]:
+    """All checks. The tools run beside the native checks: they spend their time starting, not computing."""
     subject = Subject(
         ready.contract,
         ready.fixtures,
@@ -183,15 +184,17 @@ def _on_device(
         progress=progress,
         plans=lambda asked: require_plans(ready.build, ready.contract, asked, device.info().sm_count),
     )
-    outcomes: list[Outcome] = []
     tools: list[Tool] = [t for t in TOOLS if t in checks]
-    for check in checks:
-        if check in NATIVE_CHECKS:
-            progress(f"{ready.contract.name}: {check}")
-            outcomes += NATIVE_CHECKS[check](subject)
-    if tools:
-        progress(f"{ready.contract.name}: {', '.join(tools)}")
-        outcomes += check_tools(subject, tools)
+    outcomes: list[Outcome] = []
+    with ThreadPoolExecutor(1) as beside:
+        under_tools = beside.submit(check_tools, subject, tools) if tools else None
+        for check in checks:
+            if check in NATIVE_CHECKS:
+                progress(f"{ready.contract.name}: {check}")
+                outcomes += NATIVE_CHECKS[check](subject)
+        if under_tools is not None:
+            progress(f"{ready.contract.name}: {', '.join(tools)}")
+            outcomes += under_tools.result()
     if selection.keep is not None:
         outcomes = keep_reproductions(outcomes, subject, ready.build, selection.keep)
     return outcomes

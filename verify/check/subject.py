@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from verify.case.case import Case
 from verify.case.pack import RunOutput, read_output, write_pack
@@ -15,7 +14,6 @@ from verify.contract import Contract
 from verify.device.interface import Device, Execution, Job, RunResult, RunStatus, Tool
 from verify.fixture.resolve import PlanQuestion, ResolvedFixture
 from verify.oracle.expectation import Quantity, expect
-
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
@@ -40,11 +41,9 @@ def progress_line(quiet: bool) -> Iterator[Callable[[str], None]]:
         with err.status("starting") as status:
             yield lambda text: status.update(text)
     else:
-        last = [""]
+        started = time.monotonic()
 
         def say(text: str) -> None:
-            if text != last[0]:
-                last[0] = text
-                print(f"verify: {text}", file=sys.stderr, flush=True)
+            print(f"verify {time.monotonic() - started:6.1f} s  {text}", file=sys.stderr, flush=True)
 
         yield say

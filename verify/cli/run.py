@@ -30,13 +30,13 @@ def run(
     findings: options.KeepFolder = Path("verify-findings"),
     allow_not_run: Annotated[
         bool,
-        typer.Option("--allow-not-run", help="Exit 0 when all that ran is clean, though some was not run."),
+        typer.Option("--allow-not-run", help="Exit 0 if all that ran is clean, though not all ran."),
     ] = False,
 ) -> None:
     """Prove kernels on their fixtures: a table, the findings, one verdict.
 
-    [bold]verify run[/] proves every kernel of the suite, [bold]verify run flash_decode -k wrap[/] two fixtures
-    of one, [bold]verify run mine/kernel.cu[/] your own, with its contract beside it.
+    [bold]verify run[/] proves every kernel of the suite, [bold]verify run flash_decode -k wrap[/] three
+    fixtures of one, [bold]verify run mine/kernel.cu[/] your own, with its contract beside it.
     """
     contracts = options.contracts(kernels)
     choice = select_device(device)

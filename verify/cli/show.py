@@ -15,6 +15,7 @@ from verify.contract import Contract
 from verify.discovery import fixture_file
 from verify.fixture.schema import load_fixtures
 from verify.gate import prepare
+from verify.oracle.visibility import REQUIRED, weakest_position
 from verify.report.band import LEGEND, draw
 from verify.selection import SelectionError
 
@@ -49,6 +50,7 @@ def show(
     for line in draw(case):
         out.print(line, markup=False, highlight=False)
     out.print(LEGEND, style="dim", markup=False, highlight=False)
+    out.print(f"weakest  {_weakest(build_cases(contract, resolved))}", markup=False, highlight=False)
 
 
 def _contract_with(name: str, kernels: list[str]) -> Contract:
@@ -59,6 +61,20 @@ def _contract_with(name: str, kernels: list[str]) -> Contract:
             return contract
         known += [f"{contract.name}/{n}" for n in names]
     raise SelectionError(f"{name}: there is no such fixture (known: {', '.join(known)})")
+
+
+def _weakest(cases: tuple[Case, ...]) -> str:
+    """The position that a dropped or an added read would be hardest to see at."""
+    weakest = weakest_position(cases)
+    if weakest is None:
+        return "visibility is not available: the contract gives no effects"
+    moved = (
+        "changes a quantity that is compared bit for bit"
+        if weakest.visibility == float("inf")
+        else f"moves a quantity by {weakest.visibility:.3g} bounds ({REQUIRED:g} needed)"
+    )
+    where = f"row {weakest.row}, head {weakest.head}, position {weakest.position} {weakest.kind}"
+    return f"{where}: {moved}, in profile {weakest.profile}"
 
 
 def _named(values: object) -> str:

@@ -86,6 +86,7 @@ CONTRACT = Contract(
         "flash_decode_plan_result",
         ("tile", "num_splits", "heads_per_block", "workspace_bytes", "o_offset", "m_offset", "l_offset"),
         boundaries=split_edges,
+        slot=lambda case, position: position % case["capacity"],
     ),
     intermediates=(
         Intermediate("o", "workspace", "f32", ("B", "NH", "num_splits", "D"), "o_offset"),
