@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -11,6 +12,7 @@
 #include "runtime/api.hpp"
 #include "runtime/background.hpp"
 #include "runtime/host_guard.hpp"
+#include "runtime/host_seal.hpp"
 #include "runtime/schedule.hpp"
 #include "runtime/session.hpp"
 
@@ -32,9 +34,19 @@ void end_normally() {
   finish_report();
 }
 
+bool was_write([[maybe_unused]] void* context) {
+#ifdef __x86_64__
+  constexpr greg_t kWriteFault = 2;
+  return static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & kWriteFault;
+#else
+  return false;
+#endif
+}
+
 // A program that dies of a signal still gets its findings. The signal then takes its usual course, so that the
 // exit status tells the truth.
-void end_by_signal(int number, siginfo_t* info, void*) {
+void end_by_signal(int number, siginfo_t* info, void* context) {
+  if (number == SIGSEGV && opened_by_host(reinterpret_cast<std::uint64_t>(info->si_addr), was_write(context))) return;
   signal(number, SIG_DFL);
   if (!forked) {
     alarm(kReportSeconds);  // a report that hangs on a lock of the dying thread ends with the process
@@ -51,7 +63,7 @@ void watch_signals() {
     if (sigaction(number, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) continue;  // the program's own handler stays
     struct sigaction ours {};
     ours.sa_sigaction = end_by_signal;
-    ours.sa_flags = SA_RESETHAND | SA_NODEFER | SA_SIGINFO;
+    ours.sa_flags = SA_NODEFER | SA_SIGINFO;
     sigaction(number, &ours, nullptr);
   }
 }
@@ -67,6 +79,11 @@ void child_of_fork() {
 }  // namespace
 
 bool after_fork() { return forked; }
+
+bool fault_handler_in_place() {
+  struct sigaction now {};
+  return sigaction(SIGSEGV, nullptr, &now) == 0 && now.sa_sigaction == end_by_signal;
+}
 
 void refuse(const std::string& line) {
   std::fflush(nullptr);

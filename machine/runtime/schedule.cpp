@@ -6,6 +6,7 @@
 
 #include "runtime/background.hpp"
 #include "runtime/host_guard.hpp"
+#include "runtime/host_seal.hpp"
 #include "runtime/host_watch.hpp"
 #include "runtime/options.hpp"
 #include "runtime/session.hpp"
@@ -33,7 +34,10 @@ Schedule& schedule() {
 bool inside_host_function() { return in_host_function; }
 
 void Schedule::submit(const TaskPtr& task, Lock& lock) {
-  if (!running_) look_at_host_memory();
+  if (!running_) {
+    open_seals();
+    look_at_host_memory();
+  }
   std::erase(task->after, nullptr);
   auto& ids = task->told.after;
   ids.push_back(host_operation());
@@ -52,6 +56,7 @@ void Schedule::submit(const TaskPtr& task, Lock& lock) {
   last_on_stream_[task->told.stream] = task->order;
   std::erase_if(task->after, [](const TaskPtr& other) { return other->done; });
   host_went_on();
+  if (!running_) close_seals();
   pending_.push_back(task);
   if (pending_.size() > kQueueDepth) {
     for (const auto& next : ordered_closure({pending_[kQueueDepth / 2]})) run(next, lock);
@@ -119,6 +124,7 @@ void Schedule::run(const TaskPtr& task, Lock& lock) {
   }
   if (running_) return run(task, lock);
   if (task->body) {
+    open_seals();
     look_at_host_memory();
     running_ = true;
     tell_all();
@@ -135,7 +141,9 @@ void Schedule::run(const TaskPtr& task, Lock& lock) {
     running_ = false;
     accept_host_memory();
   }
+  const bool ran = static_cast<bool>(task->body);
   task->done = true;
+  if (ran) close_seals();
   task->finished = std::chrono::steady_clock::now();
   task->after.clear();
   task->body = nullptr;

@@ -6,6 +6,7 @@
 
 #include "runtime/api.hpp"
 #include "runtime/capture.hpp"
+#include "runtime/host_seal.hpp"
 #include "runtime/session.hpp"
 
 namespace machine::runtime {
@@ -80,6 +81,7 @@ TaskPtr enqueue(CUstream_st& stream, Work work, Lock& lock) {
   stream.last_is_kernel = kernel != nullptr;
   stream.last = task;
   schedule().submit(task, lock);
+  if (!task->done) seal_destination(work, task);
   return task;
 }
 

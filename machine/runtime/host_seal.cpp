@@ -1,0 +1,117 @@
+#include "runtime/host_seal.hpp"
+
+#include <sys/mman.h>
+
+#include <atomic>
+#include <vector>
+
+#include "memory/address_space.hpp"
+#include "runtime/options.hpp"
+#include "runtime/session.hpp"
+
+namespace machine::runtime {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+constexpr std::size_t kSeals = 64;
+
+// The handler reads this without a lock, so it is a fixed table of atomics.
+struct Seal {
+  std::atomic<std::uint64_t> begin{0}, end{0};  // pages; end 0: not in use
+  std::atomic<std::uint64_t> touched{0};        // first address that the host used
+  std::atomic<bool> written{false};
+  std::atomic<bool> closed{false};
+  TaskPtr task;
+};
+
+Seal* seals() {
+  static auto* const table = new Seal[kSeals];
+  return table;
+}
+
+void set_protection(const Seal& seal, int protection) {
+  const std::uint64_t begin = seal.begin;
+  mprotect(reinterpret_cast<void*>(begin), seal.end - begin, protection);
+}
+
+// The pages of the object that hold no byte outside the range. Bytes of the last page behind an object of the arena
+// are nobody's.
+void sealable(const Object& object, std::uint64_t begin, std::uint64_t end, std::uint64_t& from, std::uint64_t& to) {
+  const std::uint64_t object_end = object.base + object.size;
+  from = (begin + kPage - 1) & ~(kPage - 1);
+  to = object.kind == ObjectKind::pinned && end == object_end ? (end + kPage - 1) & ~(kPage - 1) : end & ~(kPage - 1);
+}
+
+void seal_range(std::uint64_t address, std::uint64_t bytes, const TaskPtr& task) {
+  const Object* object = AddressSpace::instance().find(address);
+  if (!object || !object->contains(address, bytes)) return;
+  if (object->kind != ObjectKind::pinned && object->kind != ObjectKind::registered) return;
+  std::uint64_t from, to;
+  sealable(*object, address, address + bytes, from, to);
+  if (from >= to) return;
+  for (std::size_t i = 0; i < kSeals; ++i) {
+    Seal& seal = seals()[i];
+    if (seal.end != 0) continue;
+    seal.begin = from;
+    seal.task = task;
+    seal.touched = 0;
+    seal.written = false;
+    seal.end = to;
+    seal.closed = true;
+    set_protection(seal, PROT_NONE);
+    return;
+  }
+}
+
+}  // namespace
+
+void seal_destination(const Work& work, const TaskPtr& task) {
+  if (!options().has_tool("racecheck") || !fault_handler_in_place()) return;
+  if (const auto* copy = std::get_if<CopyWork>(&work); copy && copy->extent.height == 1 && copy->extent.depth == 1)
+    seal_range(copy->destination.address, copy->extent.width, task);
+  if (const auto* set = std::get_if<SetWork>(&work); set && set->extent.height == 1 && set->extent.depth == 1)
+    seal_range(set->destination.address, set->extent.width, task);
+}
+
+void open_seals() {
+  for (std::size_t i = 0; i < kSeals; ++i) {
+    Seal& seal = seals()[i];
+    if (seal.end == 0) continue;
+    if (seal.closed.exchange(false)) set_protection(seal, PROT_READ | PROT_WRITE);
+    if (const std::uint64_t address = seal.touched) {
+      const std::uint64_t operation = host_access_operation();
+      const AccessKind kind = seal.written ? AccessKind::store : AccessKind::load;
+      tell([=](Observer& checks) { checks.host_access(operation, kind, address, 1); });
+      seal.end = 0;  // noted once
+      seal.task = nullptr;
+    }
+  }
+}
+
+void close_seals() {
+  for (std::size_t i = 0; i < kSeals; ++i) {
+    Seal& seal = seals()[i];
+    if (seal.end == 0) continue;
+    if (seal.task->done) {
+      seal.end = 0;
+      seal.task = nullptr;
+    } else if (!seal.closed.exchange(true)) {
+      set_protection(seal, PROT_NONE);
+    }
+  }
+}
+
+bool opened_by_host(std::uint64_t address, bool writes) {
+  for (std::size_t i = 0; i < kSeals; ++i) {
+    Seal& seal = seals()[i];
+    if (address < seal.begin || address >= seal.end) continue;
+    std::uint64_t none = 0;
+    if (seal.touched.compare_exchange_strong(none, address)) seal.written = writes;
+    seal.closed = false;
+    set_protection(seal, PROT_READ | PROT_WRITE);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace machine::runtime

@@ -1,0 +1,166 @@
+"""Compiles the CPU device with the host's g++, once for this processor, into the build cache.
+
+Every source file becomes a cache entry of its own, so a killed build goes on where it was and a changed file
+costs one compile. The result is a folder with ``libcudart.so.13``, to be put on the loader's path of the
+program that is to run on the CPU device, and of nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+
+from verify.harness.cache import cached, digest
+from verify.harness.toolchain import Toolchain, find_toolchain
+from verify.resources import resource_folder
+
+LIBRARY = "libcudart.so.13"
+FOLDERS = ("memory", "reader", "exec", "observers", "report", "runtime")
+"""Folders of machine/ whose ``.cpp`` files make up the library."""
+
+FLAGS = (
+    "-std=c++20",
+    "-O3",
+    "-fPIC",
+    "-g1",
+    "-pthread",
+    # The machine's arithmetic is PTX's: no fused operation that the PTX does not ask for, no reordering.
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fvisibility-inlines-hidden",
+)
+
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+
+Progress = Callable[[str], None]
+
+
+class MachineBuildError(RuntimeError):
+    """The CPU device cannot be compiled here; the first line says why, the rest is the compiler's."""
+
+
+def machine_library(progress: Progress | None = None) -> Path:
+    """The finished ``libcudart.so.13``, compiled unless the cache has it.
+
+    Safe under concurrent use and killed runs. Raises MachineBuildError.
+    """
+    tools = find_toolchain()
+    folder = resource_folder("machine")
+    sources = sorted(file for name in FOLDERS for file in (folder / name).glob("*.cpp"))
+    if tools.gxx is None:
+        raise MachineBuildError(tools.missing["g++"])
+    include = _cuda_include(tools)
+    flags = (*FLAGS, *processor_flags(str(tools.gxx)), f"-I{folder}", "-isystem", str(include))
+    identity = [tools.gxx_version, *flags, processor()]
+    version = (include / "cuda_runtime_api.h").read_bytes()
+    keys = {source: digest([*identity, version, *_closure(source, folder)]) for source in sources}
+    script = folder / "runtime" / "exports.map"
+    key = digest([*sorted(keys.values()), script.read_bytes()])
+
+    def build(entry: Path) -> None:
+        objects = _compile_all(tools, flags, keys, folder, progress)
+        command = (
+            *(str(tools.gxx), "-shared", "-pthread", f"-Wl,-soname,{LIBRARY}", "-Wl,-z,defs"),
+            *(f"-Wl,--version-script={script}", "-o", LIBRARY),
+            *map(str, objects),
+            "-ldl",
+        )
+        _run(command, entry, "linking the CPU device")
+
+    entry, _ = cached("machine", key, build)
+    return entry / LIBRARY
+
+
+@cache
+def processor_flags(gxx: str) -> tuple[str, ...]:
+    """``-march=native`` where the compiler knows this processor, else nothing: slower, but right."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "probe.cpp"
+        source.write_text("int main() { return 0; }\n")
+        command = [gxx, "-march=native", str(source), "-o", str(Path(folder) / "probe")]
+        done = subprocess.run(command, capture_output=True, check=False)
+    return ("-march=native",) if done.returncode == 0 else ()
+
+
+@cache
+def processor() -> str:
+    """What ``-march=native`` means here: the processor's feature flags, since a cache may be shared."""
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return os.uname().machine
+    flags = re.search(r"^flags\s*:\s*(.*)$", text, re.MULTILINE)
+    return flags[1] if flags else os.uname().machine
+
+
+def _cuda_include(tools: Toolchain) -> Path:
+    include = tools.root / "include" if tools.root is not None else None
+    if include is None or not (include / "cuda_runtime_api.h").exists():
+        raise MachineBuildError(
+            "cuda_runtime_api.h is missing: pip install nvidia-cuda-runtime nvidia-cuda-crt, "
+            "or install the CUDA toolkit 13"
+        )
+    return include
+
+
+def _closure(source: Path, root: Path) -> list[bytes]:
+    """The texts of a source file and of all that it includes by quotes, however deep, with their names."""
+    seen: dict[Path, bytes] = {}
+    waiting = [source]
+    while waiting:
+        file = waiting.pop()
+        if file in seen or not file.is_file():
+            continue
+        seen[file] = file.read_bytes()
+        for name in _INCLUDE.findall(seen[file]):
+            waiting += [(start / name.decode()).resolve() for start in (file.parent, root)]
+    return [part for file in sorted(seen) for part in (os.path.relpath(file, root).encode(), seen[file])]
+
+
+def _compile_all(
+    tools: Toolchain,
+    flags: tuple[str, ...],
+    keys: dict[Path, str],
+    folder: Path,
+    progress: Progress | None,
+) -> list[Path]:
+    say = progress or (lambda line: print(line, file=sys.stderr, flush=True))
+    started = time.monotonic()
+    done = 0
+
+    def compile_one(source: Path) -> Path:
+        nonlocal done
+
+        def build(entry: Path) -> None:
+            command = (str(tools.gxx), *flags, "-c", str(source), "-o", "object.o")
+            _run(command, entry, str(source.relative_to(folder.parent)))
+
+        entry, hit = cached("machine-object", keys[source], build)
+        done += 1
+        if not hit:
+            say(f"CPU device: compiled {done} of {len(keys)} files, {time.monotonic() - started:.0f} s")
+        return entry / "object.o"
+
+    # The largest files first: the last compile to end decides.
+    order = sorted(keys, key=lambda source: -source.stat().st_size)
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        objects = dict(zip(order, pool.map(compile_one, order), strict=True))
+    return [objects[source] for source in keys]
+
+
+def _run(command: tuple[str, ...], folder: Path, what: str) -> None:
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise MachineBuildError(f"the CPU device cannot be compiled: {error}") from None
+    if done.returncode != 0:
+        words = (done.stderr + done.stdout).strip()
+        raise MachineBuildError(f"the CPU device does not compile: {what} (exit {done.returncode})\n{words}")

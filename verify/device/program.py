@@ -1,0 +1,321 @@
+"""Runs any CUDA program on the CPU device and says what the checks found.
+
+The program is started unchanged, with the suite's ``libcudart.so.13`` before the real one on its loader's
+path; the report comes back as one JSON file a process. What the program prints stays the program's. Used by
+``verify sanitize --device cpu -- ./program``, by the device interface, and on its own as
+``python -m verify.device.program``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from verify.device.elf import ProgramFile, read_program
+from verify.device.fat_binary import FatBinaryError, images, unpack
+from verify.device.interface import TOOLS
+from verify.device.machine_build import LIBRARY, MachineBuildError, machine_library
+from verify.device.machine_report import MachineReport, merge_reports, read_report
+from verify.harness.build import BuildError, run_compiler
+from verify.harness.cache import cached, digest
+from verify.harness.toolchain import ToolchainError, find_toolchain
+
+ARCHITECTURES = ("sm_80", "sm_90")
+EXIT_FINDINGS, EXIT_NOT_VERIFIED = 1, 3
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class ProgramOptions:
+    """What to check and how. Names follow compute-sanitizer's where they mean the same.
+
+    tools: of memcheck, initcheck, racecheck, synccheck; empty only runs the program. seed: of every schedule
+    choice. strict: warnings count as findings. print_limit: findings as text, 0 for all. launch_timeout:
+    seconds for one kernel, 0 for none. kernel_name: check only kernels whose mangled name contains it.
+    threads: cores of the machine, 0 for all; they never change a result. memory: bytes of device memory, 0
+    for what the architecture has. log_file: the text report goes there instead of to standard error. checks:
+    settings of single checks (``row_bytes``). report_api_errors: runtime calls that fail are findings.
+    """
+
+    tools: tuple[str, ...] = TOOLS
+    architecture: str = "sm_90"
+    seed: int = 0
+    strict: bool = False
+    print_limit: int = 100
+    launch_timeout: int = 0
+    kernel_name: str = ""
+    threads: int = 0
+    memory: int = 0
+    log_file: Path | None = None
+    error_exitcode: int = EXIT_FINDINGS
+    report_api_errors: bool = True
+    checks: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ProgramReport:
+    """How a program ended and what was found in it.
+
+    exit_code: what the command should end with. program_code: the program's own status, negative for a
+    signal. reason: why nothing was verified, one line, empty when something was. report: None when the
+    program left none.
+    """
+
+    command: tuple[str, ...]
+    exit_code: int
+    program_code: int | None
+    reason: str = ""
+    report: MachineReport | None = None
+
+
+class RefusedError(Exception):
+    """The program cannot run on the CPU device; one line that says what mends it."""
+
+
+def run_program(
+    command: Sequence[str],
+    options: ProgramOptions | None = None,
+    *,
+    nvcc_flags: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+    stdout: int | None = None,
+    stderr: int | None = None,
+    progress: Progress | None = None,
+) -> ProgramReport:
+    """Run a program, or compile and run a ``.cu`` file, with its arguments.
+
+    nvcc_flags: for a ``.cu`` only. environment: the program's, by default this process's. stdout, stderr: as
+    subprocess takes them. Exit code: ``error_exitcode`` with findings, 3 when nothing was verified, else the
+    program's own (128 + n for signal n).
+    """
+    chosen = options or ProgramOptions()
+    argv = tuple(command)
+    base = dict(os.environ if environment is None else environment)
+    try:
+        if argv[0].endswith(".cu"):
+            argv = (str(compile_program(Path(argv[0]), chosen.architecture, nvcc_flags, progress)), *argv[1:])
+        program = _located(argv[0], base)
+        facts = read_program(program)
+        if facts is not None:
+            check_program(facts, chosen.architecture)
+        library = machine_library(progress)
+        with tempfile.TemporaryDirectory(prefix="verify-") as folder:
+            prepared = machine_environment(library, chosen, Path(folder), base, facts, argv[0])
+            if chosen.log_file is not None:
+                chosen.log_file.unlink(missing_ok=True)
+            code = _run((str(program), *argv[1:]), argv, prepared, stdout, stderr)
+            report = merge_reports([read_report(file) for file in sorted(Path(folder).glob("*.json"))])
+    except (RefusedError, MachineBuildError, BuildError, ToolchainError, FatBinaryError) as error:
+        return ProgramReport(argv, EXIT_NOT_VERIFIED, None, str(error))
+    return _judged(argv, code, report, chosen)
+
+
+def machine_environment(
+    library: Path,
+    options: ProgramOptions,
+    folder: Path,
+    base: Mapping[str, str],
+    facts: ProgramFile | None,
+    name: str,
+) -> dict[str, str]:
+    """The environment that makes a program run on the CPU device.
+
+    folder: where each of its processes leaves its report, ``PID.json``. The library lies first on
+    LD_LIBRARY_PATH; a program with DT_RPATH, which comes before that, gets it preloaded as well.
+    """
+    unpacked = unpack(facts.fat_binaries) if facts is not None else None
+    lines = {
+        "program": name,
+        "arch": options.architecture,
+        "tools": ",".join(options.tools) or "none",
+        "seed": options.seed,
+        "strict": int(options.strict),
+        "print_limit": options.print_limit,
+        "launch_timeout": options.launch_timeout,
+        "kernel_name": options.kernel_name,
+        "threads": options.threads,
+        "memory": options.memory,
+        "api_errors": int(options.report_api_errors),
+        "log_file": options.log_file.absolute() if options.log_file else "",
+        "unpacked": unpacked or "",
+        "json": folder / "%p.json",
+        **{f"check.{key}": value for key, value in options.checks.items()},
+    }
+    text = "\n".join(f"{key}={value}" for key, value in lines.items() if value != "")
+    paths = [str(library.parent), *filter(None, [base.get("LD_LIBRARY_PATH", "")])]
+    result = {
+        **base,
+        "VERIFY_MACHINE": text,
+        "LD_LIBRARY_PATH": os.pathsep.join(paths),
+        "NVTX_INJECTION64_PATH": str(library),
+    }
+    if facts is not None and facts.has_rpath:
+        result["LD_PRELOAD"] = " ".join(filter(None, [str(library), base.get("LD_PRELOAD", "")]))
+    return result
+
+
+def check_program(facts: ProgramFile, architecture: str) -> None:
+    """Raises RefusedError, with the flags that mend it, for a program that the CPU device cannot serve."""
+    number = int(architecture.removeprefix("sm_"))
+    ptx_flags = f"-gencode arch=compute_{number},code=compute_{number}"
+    if not facts.fat_binaries:
+        return  # a program without device code of its own may still load some
+    if facts.runtime is None:
+        raise RefusedError(
+            "the program carries its own copy of the CUDA runtime (nvcc's default), which cannot be "
+            "replaced: build with -cudart shared"
+        )
+    if facts.runtime != LIBRARY:
+        raise RefusedError(f"the program asks for {facts.runtime}; the CPU device takes CUDA 13 ({LIBRARY})")
+    found = images(facts.fat_binaries)
+    ptx = sorted({image.architecture for image in found if image.ptx})
+    if not ptx and facts.relocatable:
+        raise RefusedError(
+            "the program holds relocatable device code, linked to machine code without PTX: build without "
+            f"-rdc=true (-dc) and with {ptx_flags}"
+        )
+    if not ptx:
+        raise RefusedError(f"the program holds machine code only, no PTX: build with {ptx_flags}")
+    if ptx[0] > number:
+        names = ", ".join(f"compute_{one}" for one in ptx)
+        raise RefusedError(
+            f"the program has PTX for {names} only, which {architecture} cannot run: build with {ptx_flags}"
+        )
+    if all(image.compression == "lz4" for image in found if image.ptx):
+        raise RefusedError(
+            "the program's PTX is compressed with --compress-mode=speed: build with --no-compress"
+        )
+
+
+def compile_program(
+    source: Path, architecture: str, flags: Sequence[str] = (), progress: Progress | None = None
+) -> Path:
+    """The binary of one ``.cu`` file, with PTX of ``architecture`` and line information, kept in the cache.
+
+    Raises BuildError with nvcc's words, RefusedError when there is no such file, ToolchainError without a
+    compiler.
+    """
+    if not source.is_file():
+        raise RefusedError(f"{source}: there is no such file")
+    tools = find_toolchain()
+    tools.require_build()
+    number = architecture.removeprefix("sm_")
+    command = (
+        *(str(tools.nvcc), "-std=c++17", "-lineinfo", "--no-compress", "-ccbin", str(tools.gxx)),
+        *("-gencode", f"arch=compute_{number},code=compute_{number}"),
+        *flags,
+        f"-I{source.absolute().parent}",
+        *tools.include_flags(),
+        *(str(source.absolute()), "-o", "program"),
+        *tools.link_flags(),
+    )
+    # What it includes is seen by the preprocessor alone, so its output is the key.
+    preprocessed = subprocess.run(
+        [*command[: command.index("-o")], "-E"], env=tools.environment(), capture_output=True, check=False
+    )
+    if preprocessed.returncode != 0:
+        words = preprocessed.stderr.decode(errors="replace").strip()
+        raise BuildError(f"{source.name} does not build:\n{words}")
+
+    def build(folder: Path) -> None:
+        if progress is not None:
+            progress(f"{source.name}: compiling for {architecture}")
+        run_compiler(command, folder, tools, source.name)
+
+    entry, _ = cached("program", digest([preprocessed.stdout, *command, tools.identity]), build)
+    return entry / "program"
+
+
+def _located(name: str, environment: Mapping[str, str]) -> Path:
+    found = shutil.which(name, path=environment.get("PATH", os.defpath))
+    if found is None:
+        reason = "is not executable" if Path(name).exists() else "there is no such program"
+        raise RefusedError(f"{name}: {reason}")
+    return Path(found)
+
+
+def _run(
+    command: tuple[str, ...],
+    named: tuple[str, ...],
+    environment: Mapping[str, str],
+    stdout: int | None,
+    stderr: int | None,
+) -> int:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with _interrupts_to_the_program():
+        process = subprocess.Popen(
+            [named[0], *command[1:]],
+            executable=command[0],
+            env=dict(environment),
+            stdout=stdout,
+            stderr=stderr,
+        )
+        return process.wait()
+
+
+@contextlib.contextmanager
+def _interrupts_to_the_program() -> Iterator[None]:
+    """Ctrl-C reaches the whole foreground group; the program ends by it, and its report is still read."""
+    try:
+        # A handler, not SIG_IGN, which the program would inherit.
+        before = signal.signal(signal.SIGINT, lambda *_: None)
+    except ValueError:  # not the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _judged(
+    argv: tuple[str, ...], code: int, report: MachineReport | None, options: ProgramOptions
+) -> ProgramReport:
+    own = code if code >= 0 else 128 - code
+    if report is None:
+        reason = "the program never used the CUDA runtime"
+        if code < 0:
+            reason = "the program died before its report"
+            with contextlib.suppress(ValueError):
+                reason += f" ({signal.Signals(-code).name})"
+        nothing = EXIT_NOT_VERIFIED if options.tools or code < 0 else own
+        return ProgramReport(argv, nothing, code, reason)
+    if report.refusal:
+        return ProgramReport(argv, EXIT_NOT_VERIFIED, code, report.refusal, report)
+    if report.errors or (options.strict and report.warnings):
+        return ProgramReport(argv, options.error_exitcode, code, "", report)
+    if report.launches == 0 and options.tools:
+        reason = "no kernel ran, so nothing was verified"
+        return ProgramReport(argv, EXIT_NOT_VERIFIED, code, reason, report)
+    return ProgramReport(argv, own, code, "", report)
+
+
+def split_nvcc_flags(text: str) -> tuple[str, ...]:
+    """Flags as a shell would split them."""
+    return tuple(shlex.split(text))
+
+
+def with_tools(options: ProgramOptions, names: Sequence[str]) -> ProgramOptions:
+    """Options with the tools that ``--tool`` named: ``all``, ``none``, or some. Raises ValueError."""
+    for name in names:
+        if name not in (*TOOLS, "all", "none", "traffic"):
+            raise ValueError(f"--tool {name}: is not one of {', '.join(TOOLS)}, all, none")
+    tools = TOOLS if "all" in names or not names else tuple(t for t in (*TOOLS, "traffic") if t in names)
+    return replace(options, tools=tools)
+
+
+if __name__ == "__main__":
+    from verify.device.program_command import main
+
+    sys.exit(main())

@@ -1,0 +1,91 @@
+"""The command line over one program: ``python -m verify.device.program [options] -- ./program args``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from verify.device.interface import TOOLS
+from verify.device.program import (
+    ARCHITECTURES,
+    EXIT_FINDINGS,
+    ProgramOptions,
+    ProgramReport,
+    run_program,
+    split_nvcc_flags,
+    with_tools,
+)
+
+_EPILOG = (
+    "Exit codes: 0 clean, --error-exitcode (1) with findings, 2 usage, 3 when nothing could be verified, "
+    "and the program's own otherwise."
+)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options, each with the sentence that ``--help`` prints."""
+    result = argparse.ArgumentParser(
+        prog="python -m verify.device.program",
+        usage="%(prog)s [options] -- PROGRAM|FILE.cu [ARGUMENT]...",
+        description="Run a CUDA program on the CPU device, every access checked. A .cu is compiled first.",
+        epilog=_EPILOG,
+    )
+    add = result.add_argument
+    add("--tool", action="append", metavar="|".join((*TOOLS, "all", "none")), help="(repeatable)")
+    add("--arch", choices=ARCHITECTURES, default="sm_90", help="the architecture that the device plays")
+    add("--seed", type=int, default=0, help="of every schedule choice; the report names it")
+    add("--strict", action="store_true", help="warnings count as findings")
+    add("--log-file", type=Path, metavar="FILE", help="the report goes there, not to standard error")
+    add("--print-limit", type=int, default=100, metavar="N", help="print at most N findings, 0 for all")
+    add("--error-exitcode", type=int, default=EXIT_FINDINGS, metavar="N", help="exit code with findings")
+    add("--kernel-name", default="", metavar="TEXT", help="check only kernels whose name contains TEXT")
+    add("--launch-timeout", type=int, default=0, metavar="SECONDS", help="for one kernel, 0 for none")
+    add(
+        "--report-api-errors",
+        choices=("explicit", "no"),
+        default="explicit",
+        help="are failed calls findings?",
+    )
+    add("--threads", type=int, default=0, metavar="N", help="cores to use, 0 for all")
+    add("--nvcc-flags", default="", metavar="FLAGS", help="for compiling a .cu file")
+    add("--json", type=Path, metavar="FILE", help="write the report as JSON too")
+    add("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    return result
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; the exit code."""
+    read = parser()
+    given = read.parse_args(arguments)
+    command = given.program[1:] if given.program[:1] == ["--"] else given.program
+    if not command:
+        read.error("name a program after --")
+    options = ProgramOptions(
+        architecture=given.arch,
+        seed=given.seed,
+        strict=given.strict,
+        print_limit=given.print_limit,
+        launch_timeout=given.launch_timeout,
+        kernel_name=given.kernel_name,
+        threads=given.threads,
+        log_file=given.log_file,
+        error_exitcode=given.error_exitcode,
+        report_api_errors=given.report_api_errors != "no",
+    )
+    try:
+        options = with_tools(options, given.tool or ["all"])
+    except ValueError as error:
+        read.error(str(error))
+    result = run_program(command, options, nvcc_flags=split_nvcc_flags(given.nvcc_flags))
+    return conclude(result, given.json)
+
+
+def conclude(result: ProgramReport, json_file: Path | None = None) -> int:
+    """Print why nothing was verified, keep the JSON, and give the exit code."""
+    if result.reason and (result.report is None or not result.report.refusal):
+        print(f"========= CPU device: {result.reason}", file=sys.stderr)
+    if json_file is not None and result.report is not None:
+        json_file.write_text(result.report.text)
+    return result.exit_code
