@@ -104,7 +104,7 @@ class Subject:
             options=options or {},
             environment=self.environment,
         )
-        return self.device.execute(job, self.progress)
+        return self.device.execute(job, lambda run: self.progress(f"{tool or 'native'} {run}"))
 
     def repeat_command(self, check: str, fixture: str) -> str:
         """The command line that repeats one check on one fixture."""
