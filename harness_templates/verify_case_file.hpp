@@ -90,17 +90,18 @@ inline CaseFile load_case(const std::string& path) {
         position += line.size() + 1;
         const auto parts = words(line);
         const std::string& key = parts.empty() ? line : parts[0];
+        if (parts.size() < (key == "fill" ? 3 : 2)) throw BadInput(path + ": the line '" + line + "' is cut short");
         if (key == "verify-case") {
             if (parts.size() != 2 || parts[1] != "1") throw BadInput(path + ": is of another version");
         } else if (key == "id") {
             file.id = line.substr(3);
         } else if (key == "sparse") {
-            file.sparse = parts.at(1) == "1";
+            file.sparse = parts[1] == "1";
         } else if (key == "value") {
-            file.values.push_back(value_of(parts.at(1), path));
+            file.values.push_back(value_of(parts[1], path));
         } else if (key == "buffer") {
             BufferFile buffer;
-            buffer.name = parts.at(1);
+            buffer.name = parts[1];
             const std::string place = path + ": buffer " + buffer.name;
             counts.push_back(pairs(parts, 2, place));
             const auto& fields = counts.back();
@@ -114,11 +115,11 @@ inline CaseFile load_case(const std::string& path) {
         } else if (key == "fill") {
             if (file.buffers.empty()) throw BadInput(path + ": a fill before its buffer");
             BufferFile& buffer = file.buffers.back();
-            auto& table = buffer.fills[parts.at(1)] = bytes_of_hex(parts.at(2), path + ": fill " + parts[1]);
+            auto& table = buffer.fills[parts[1]] = bytes_of_hex(parts[2], path + ": fill " + parts[1]);
             if (table.empty() || buffer.element == 0 || table.size() % buffer.element != 0)
                 throw BadInput(path + ": fill " + parts[1] + " is no whole number of elements");
         } else if (key == "payload") {
-            position = unsigned_of(parts.at(1), path);
+            position = unsigned_of(parts[1], path);
             if (position > content.size()) throw BadInput(path + ": the file is cut short");
             header = false;
         } else {
