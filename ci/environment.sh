@@ -3,7 +3,8 @@
 #   --toolchain pip     (default) a virtual environment in .venv with everything that ci/constraints.txt pins,
 #                       the CUDA compiler and tools included. Needs Python 3.11+, g++ and, the first time, network.
 #   --toolchain system  the python3, packages and CUDA toolkit that are there. Installs nothing from the network:
-#                       packages that are missing may lie as wheels in .whl/, and so may compute-sanitizer's.
+#                       packages that are missing may lie as wheels in .whl/ (VERIFY_WHEELS names another
+#                       folder), and so may compute-sanitizer's.
 #
 # Other arguments are left in the array ARGUMENTS.
 
@@ -12,6 +13,7 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$ROOT"
 
 TOOLCHAIN=pip
+WHEELS=${VERIFY_WHEELS:-.whl}
 ARGUMENTS=()
 while [ $# -gt 0 ]; do
     case $1 in
@@ -58,19 +60,19 @@ make_environment() {
 
 # use_system MODULE...: the modules are names as they are imported.
 use_system() {
-    local missing
+    local missing folder=build/venv-system
     PYTHON=$BASE_PYTHON
     export PYTHONPATH=$ROOT${PYTHONPATH:+:$PYTHONPATH}
     missing=$(missing_modules "$@")
-    if [ -n "$missing" ] && compgen -G ".whl/*.whl" >/dev/null; then
-        "$BASE_PYTHON" -m venv --system-site-packages .venv-system || stop "cannot make .venv-system for .whl/"
-        PYTHON=$ROOT/.venv-system/bin/python
+    if [ -n "$missing" ] && compgen -G "$WHEELS/*.whl" >/dev/null; then
+        "$BASE_PYTHON" -m venv --system-site-packages "$folder" || stop "cannot make $folder for the wheels in $WHEELS"
+        PYTHON=$ROOT/$folder/bin/python
         # shellcheck disable=SC2086
-        "$PYTHON" -m pip install --quiet --disable-pip-version-check --no-index --find-links .whl $missing ||
-            stop "the wheels in .whl/ are not enough"
+        "$PYTHON" -m pip install --quiet --disable-pip-version-check --no-index --find-links "$WHEELS" $missing ||
+            stop "missing Python packages: $missing (the wheels in $WHEELS do not hold them all)"
         missing=$(missing_modules "$@")
     fi
-    [ -z "$missing" ] || stop "missing Python packages: $missing (install them, or lay their wheels in .whl/)"
+    [ -z "$missing" ] || stop "missing Python packages: $missing (install them, or lay their wheels in $WHEELS)"
     find_system_sanitizer
 }
 
@@ -84,11 +86,11 @@ print(*(names.get(m, m) for m in sys.argv[1:] if importlib.util.find_spec(m) is 
 PY
 }
 
-# VERIFY_SANITIZER, if it is not set: a compute-sanitizer wheel in .whl/, unpacked once.
+# VERIFY_SANITIZER, if it is not set: a compute-sanitizer wheel among the wheels, unpacked once.
 find_system_sanitizer() {
     local wheel folder=build/sanitizer
     [ -z "${VERIFY_SANITIZER:-}" ] || return 0
-    wheel=$(compgen -G ".whl/nvidia_cuda_sanitizer_api-*.whl" | sort | tail -n 1) || return 0
+    wheel=$(compgen -G "$WHEELS/nvidia_cuda_sanitizer_api-*.whl" | sort | tail -n 1) || return 0
     if [ ! -f "$folder/$(basename "$wheel")" ]; then
         rm -rf "$folder"
         mkdir -p "$folder"

@@ -1,0 +1,78 @@
+"""The reproduction folder: a program of one source that repeats a finding without the suite."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.harness.guarded_kernel import guarded_case
+from verify.case.run import Run
+from verify.finding import Finding
+from verify.harness.build import Build
+from verify.oracle.expectation import expect
+from verify.report.reproduction import runs_of, write_reproduction
+
+
+def finding(check: str = "compare", where: str = "", **details: str) -> Finding:
+    case = guarded_case().id
+    return Finding(
+        check, "guarded", case, "kind", "seen", "promised", where=where, details=tuple(details.items())
+    )
+
+
+def test_the_folder_builds_runs_and_judges_by_itself(
+    guarded: Build,
+    fake_runtime: Path,
+    tmp_path: Path,
+) -> None:
+    """Catches a header that is left out, an input that is not the case's, and a judge that cannot say no."""
+    case = guarded_case()
+    folder = tmp_path / "folder"
+    write_reproduction(folder, guarded, [Run("one", case)], finding(), expect(case))
+    assert "seen: seen" in (folder / "README").read_text()
+    subprocess.run([folder / "build.sh"], check=True, capture_output=True)
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(fake_runtime)}
+    clean = subprocess.run([folder / "run.sh"], env=environment, capture_output=True, text=True, check=False)
+    assert clean.returncode == 0, clean.stdout + clean.stderr
+    assert "every element is within its bound" in clean.stdout
+
+    output = folder / "out" / "one.out"
+    held = bytearray(output.read_bytes())
+    first = held.index(b"\npayload\n") + len(b"\npayload\n")
+    held[first + 4 * 7 + 1] ^= 1
+    output.write_bytes(held)
+    judged = subprocess.run(
+        [folder / "guarded_case", "judge", "--expected", folder / "pack" / "expected", output],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert judged.returncode == 1
+    assert "1 of 100 elements of y are outside their bounds, the first is promised element 7" in judged.stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "chosen"),
+    [
+        (finding(), ["one"]),
+        (finding("determinism"), ["again"]),
+        (finding("launch", mode="graph"), ["graph"]),
+        (finding("launch", "refusal null"), ["made.refuse-null"]),
+        (finding("launch", "pass 1, runtime call 2"), ["one"]),
+        (finding("initcheck"), ["made.counting.live-only"]),
+    ],
+)
+def test_the_runs_are_those_that_showed_it(given: Finding, chosen: list[str]) -> None:
+    """Catches a folder that runs clean because it repeats another way of calling."""
+    case = guarded_case()
+    executed = [
+        Run("one", case),
+        Run("again", case, "repeat", repeats=3),
+        Run("graph", case, "graph"),
+        Run("made.refuse-null", guarded_case(), "refuse", null=("y",)),
+    ]
+    assert [run.id for run in runs_of(given, case, executed)] == chosen

@@ -1,0 +1,32 @@
+"""The project's folders, in a checkout and in a wheel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from verify import resources
+from verify.resources import FOLDERS, resource_folder
+
+
+def test_a_wheel_s_folders_are_found_when_there_is_no_checkout(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Catches an installed package that looks beside itself only."""
+    package = tmp_path / "site-packages" / "verify"
+    for name in FOLDERS:
+        (package / "data" / name).mkdir(parents=True)
+    monkeypatch.setattr(resources, "_PACKAGE", package)
+    assert [resource_folder(name) for name in FOLDERS] == [package / "data" / name for name in FOLDERS]
+
+
+def test_a_checkout_comes_first() -> None:
+    assert (resource_folder("harness_templates") / "harness.cu.j2").is_file()
+    assert resource_folder("cuda") == Path(resources.__file__).parents[1] / "cuda"
+
+
+@pytest.mark.parametrize("name", ["", "tests", "../etc"])
+def test_other_folders_are_refused(name: str) -> None:
+    with pytest.raises(FileNotFoundError, match="none of"):
+        resource_folder(name)
