@@ -136,7 +136,8 @@ def run_gate(selection: Selection, device: Device | None, missing: str, progress
             begun = time.monotonic()
             progress(f"{contract.name}: building the harness")
             sm_count = info.sm_count if info is not None else 132
-            architecture = selection.architecture or (info.architecture if info is not None else None)
+            own = info.architecture if info is not None else contract.architectures[-1]
+            architecture = selection.architecture or own
             ready = prepare(contract, selection.select, architecture, sm_count, progress)
             if device is None:
                 outcomes = _without_device(ready, checks, missing)

@@ -1,0 +1,114 @@
+"""Does the judge judge right? Each test plants one wrong output and names the finding it must give."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.check.twice_kernel import prior_of, right, subject
+from verify.case.pack import Intrusion
+from verify.check.compare import check_compare
+from verify.check.poison import check_poison
+from verify.device.interface import RunStatus
+from verify.finding import Outcome, Verdict
+from verify.oracle.formats import encode, format_of
+
+
+def kinds(outcome: Outcome) -> set[str]:
+    return {f.kind for f in outcome.findings}
+
+
+def changed(at: tuple[int, int], change):
+    """A kernel that is right but for one element."""
+
+    def kernel(run):
+        out = right(run).copy()
+        out[at] = change(out[at], run)
+        return out
+
+    return kernel
+
+
+def test_right_kernel_is_clean() -> None:
+    """A right kernel that is flagged is as bad as a fault that is missed."""
+    for check in (check_compare, check_poison):
+        (outcome,) = check(subject())
+        assert outcome.verdict is Verdict.CLEAN
+        assert not outcome.findings
+
+
+def test_one_element_one_step_off_is_outside_its_bound() -> None:
+    """An aggregate (a norm, a cosine) would not see one element of fifteen off by one bf16 step."""
+    (outcome,) = check_compare(subject(changed((2, 4), lambda bits, run: bits + 1)))
+    assert kinds(outcome) == {"outside the bound", "not bit-equal"}
+    assert "rows 2, columns 4" in outcome.findings[0].where
+
+
+def test_nan_is_a_finding() -> None:
+    """NaN compares false with everything, so a judge that asks 'is the error large?' passes it."""
+    nan = format_of("bf16").quiet_nan
+    (outcome,) = check_compare(subject(changed((0, 0), lambda bits, run: nan ^ 1)))
+    assert "NaN where none belongs" in kinds(outcome)
+
+
+def test_infinity_is_a_finding() -> None:
+    """An infinite error must not vanish in an infinite tolerance."""
+    (outcome,) = check_compare(subject(changed((0, 0), lambda bits, run: format_of("bf16").infinity)))
+    assert outcome.verdict is Verdict.FINDINGS
+
+
+def test_negative_zero_is_not_bit_equal_in_an_exact_profile() -> None:
+    """Bit equality means bits: a lost sign shows in the sign of zero first."""
+    zero = encode("bf16", np.zeros(1))[0]
+
+    def kernel(run):
+        out = right(run).copy()
+        out[out == zero] |= 0x8000
+        return out
+
+    (outcome,) = check_compare(subject(kernel))
+    assert kinds(outcome) == {"not bit-equal"}
+
+
+def test_unwritten_element_is_named() -> None:
+    """An element that still holds the fill was never written, whatever its value."""
+    (outcome,) = check_compare(subject(changed((1, 3), lambda bits, run: prior_of(run)[1, 3])))
+    assert kinds(outcome) == {"unwritten output"}
+
+
+@pytest.mark.parametrize("kernel", [prior_of, lambda run: np.zeros((3, 5), np.uint16)])
+def test_kernel_that_does_nothing(kernel) -> None:
+    """Stale output and zeros are the two ways in which nothing looks like something."""
+    for check in (check_compare, check_poison):
+        assert check(subject(kernel))[0].verdict is Verdict.FINDINGS
+
+
+def test_write_outside_the_promised_bytes() -> None:
+    """Right numbers do not excuse a write next to them."""
+    (outcome,) = check_compare(subject(intrusions=(Intrusion("y", 30, 4),)))
+    assert kinds(outcome) == {"write outside the promised bytes"}
+    assert "y + 30" in {f.where for f in outcome.findings}
+
+
+@pytest.mark.parametrize("leaking", ["nan", "inf", "huge", "stale"])
+def test_output_that_depends_on_a_fill(leaking: str) -> None:
+    """Each fill alone must show a leak, also the first, which the others are compared with."""
+    bump = changed((0, 1), lambda bits, run: bits + (run.fills.dead == leaking) * 4)
+    (outcome,) = check_poison(subject(bump))
+    assert "output depends on dead bytes" in kinds(outcome)
+
+
+@pytest.mark.parametrize(
+    ("status", "verdict"),
+    [
+        (RunStatus.FAULT, Verdict.FINDINGS),
+        (RunStatus.TIMEOUT, Verdict.FINDINGS),
+        (RunStatus.REFUSED_MEMORY, Verdict.NOT_RUN),
+        (RunStatus.NOT_RUN, Verdict.INCONCLUSIVE),
+    ],
+)
+def test_run_that_does_not_end_well(status: RunStatus, verdict: Verdict) -> None:
+    """No way of not finishing may be counted as clean."""
+    for check in (check_compare, check_poison):
+        (outcome,) = check(subject(statuses={"small.normal.nan": status}))
+        assert outcome.verdict is verdict

@@ -1,0 +1,108 @@
+"""The report: a person acts on the text, a program on JSON and the exit code."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from rich.console import Console
+
+from verify.device.interface import DeviceInfo
+from verify.finding import Finding, Outcome, Severity, SourceLine
+from verify.report.report import KernelReport, Report, as_json, outcome_as_json, outcome_from_json
+from verify.report.terminal import finding_text, print_report
+
+DEVICE = DeviceInfo("NVIDIA H200", "gpu", "sm_90", 132, 10**11, {"driver": "580"})
+FINDING = Finding(
+    "racecheck",
+    "k",
+    "k/edge/normal",
+    "shared-memory hazard",
+    "write [a] then read [b]",
+    "a barrier between them",
+    source=SourceLine("k.cu", 12),
+    function="split<64>",
+    where="thread (1,0,0) of block (0,0,0)",
+    repeat="python -m verify sanitize --tool racecheck k -k edge",
+    details=(("access 1", "k.cu:12"),),
+)
+
+
+def report_of(*outcomes: Outcome) -> Report:
+    kernel = KernelReport("k", "k.cu", {"edge": "An edge.", "wide": "A width."}, outcomes)
+    return Report((kernel,), DEVICE, ("compare", "racecheck"), ("suppressed: nothing",), 1.5)
+
+
+def printed(report: Report, verbose: bool = False) -> str:
+    console = Console(width=160, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    print_report(report, console, verbose)
+    return console.export_text()
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code", "word"),
+    [
+        (Outcome.judge("compare", "k", "edge", []), 0, "CLEAN"),
+        (Outcome.judge("racecheck", "k", "edge", [FINDING]), 1, "FINDINGS"),
+        (Outcome.inconclusive("compare", "k", "edge", "because"), 3, "INCONCLUSIVE"),
+        (Outcome.not_run("compare", "k", "edge", "because"), 3, "NOT RUN"),
+    ],
+)
+def test_verdict_line_and_exit_code_agree(outcome: Outcome, code: int, word: str) -> None:
+    """A CI that reads the code and a person who reads the line must learn the same."""
+    report = report_of(outcome)
+    assert report.exit_code == code
+    assert printed(report).strip().splitlines()[-1].startswith(word)
+
+
+def test_empty_report_is_not_clean() -> None:
+    """Nothing verified is nothing proved."""
+    assert report_of().exit_code == 3
+
+
+def test_missing_cell_is_a_dash_and_a_reason_is_printed_once() -> None:
+    """A check that a device lacks must not look clean; one reason for many fixtures is one line."""
+    outcomes = [Outcome.not_run("compare", "k", f, "no GPU here") for f in ("edge", "wide")]
+    text = printed(report_of(*outcomes))
+    assert text.count("no GPU here") == 1
+    row = next(line for line in text.splitlines() if line.lstrip().startswith("edge"))
+    assert row.split() == ["edge", "not", "run", "-"]
+
+
+def test_finding_says_where_what_and_how_to_repeat() -> None:
+    """A finding that cannot be acted on without the log is half a finding."""
+    text = finding_text(FINDING)
+    for part in ("k.cu:12", "split<64>", "write [a] then read [b]".replace("[", "\\["), "thread (1,0,0)"):
+        assert part.replace("\\[", "[") in text.replace("\\[", "[")
+    assert "python -m verify sanitize" in text
+
+
+def test_many_findings_of_a_kind_are_cut_but_counted() -> None:
+    """A wall of findings hides the second kind; none may vanish from the count or from --verbose."""
+    outcome = Outcome.judge("racecheck", "k", "edge", [FINDING] * 9)
+    assert "6 more findings" in printed(report_of(outcome))
+    assert printed(report_of(outcome), verbose=True).count("shared-memory hazard") == 9
+
+
+def test_notes_and_warnings_are_printed() -> None:
+    """Suppressions in force and warnings stand in every report."""
+    warning = Finding("racecheck", "k", "k/edge/normal", "same value", "a", "b", Severity.WARNING)
+    text = printed(report_of(Outcome.judge("racecheck", "k", "edge", [warning])))
+    assert "suppressed: nothing" in text
+    assert "1 warning" in text
+    assert "clean 1w" in text
+
+
+def test_outcome_survives_json() -> None:
+    """pytest workers share outcomes as JSON: what is lost there is lost for the verdict."""
+    outcome = Outcome.judge("racecheck", "k", "edge", [FINDING], measures={"slack": float("inf"), "n": 3})
+    back = outcome_from_json(json.loads(json.dumps(outcome_as_json(outcome))))
+    assert back.findings == outcome.findings
+    assert back.verdict == outcome.verdict
+    assert back.measures == {"slack": None, "n": 3}
+
+
+def test_json_is_strict() -> None:
+    """Infinity is not JSON."""
+    outcome = Outcome.judge("compare", "k", "edge", [], measures={"slack": float("nan")})
+    json.loads(json.dumps(as_json(report_of(outcome)), allow_nan=False))
