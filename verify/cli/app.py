@@ -8,6 +8,7 @@ import typer
 
 from verify.cli import clean, doctor, list_, run, sanitize, show
 from verify.cli.console import USAGE_ERRORS, fail
+from verify.device import program_command
 from verify.harness.build import BuildError
 
 app = typer.Typer(
@@ -29,10 +30,11 @@ app.command("clean")(clean.clean)
 def main() -> None:
     """Run a command; a known error is one line and its exit code, never a traceback."""
     arguments = sys.argv[1:]
-    # What stands behind "--" is a program with its own options; it is never parsed as ours.
-    at = arguments.index("--") if "--" in arguments else len(arguments)
     try:
-        app(arguments[:at], obj=tuple(arguments[at + 1 :]), prog_name="verify")
+        if arguments[:1] == ["sanitize"] and "--" in arguments:
+            # What stands behind "--" is any program with options of its own, not one of our kernels.
+            raise SystemExit(program_command.main(arguments[1:]))
+        app(arguments, prog_name="verify")
     except USAGE_ERRORS as error:
         fail(str(error))
     except BuildError as error:

@@ -20,7 +20,6 @@ _NAMES = (*TOOLS, "all")
 
 
 def sanitize(
-    context: typer.Context,
     kernels: options.Kernels = None,
     tool: Annotated[
         list[str] | None,
@@ -37,7 +36,11 @@ def sanitize(
 ) -> None:
     """Run memcheck, initcheck, racecheck or synccheck over kernels.
 
-    [bold]verify sanitize --tool racecheck flash_decode -k wrap[/] runs one tool over two fixtures.
+    [bold]verify sanitize --tool racecheck flash_decode -k wrap[/] runs one tool over three fixtures.
+
+    Any other program, or a .cu file with a main, runs on the CPU device:
+    [bold]verify sanitize --tool racecheck -- ./program arguments[/], whose own options
+    [bold]verify sanitize --help --[/] lists.
     """
     asked = tool or ["all"]
     for name in asked:

@@ -1,4 +1,4 @@
-"""The command line over one program: ``python -m verify.device.program [options] -- ./program args``."""
+"""The command line over one program: ``verify sanitize [options] -- ./program arguments``."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ _EPILOG = (
 def parser() -> argparse.ArgumentParser:
     """The options, each with the sentence that ``--help`` prints."""
     result = argparse.ArgumentParser(
-        prog="python -m verify.device.program",
+        prog="verify sanitize",
         usage="%(prog)s [options] -- PROGRAM|FILE.cu [ARGUMENT]...",
         description="Run a CUDA program on the CPU device, every access checked. A .cu is compiled first.",
         epilog=_EPILOG,
     )
     add = result.add_argument
     add("--tool", action="append", metavar="|".join((*TOOLS, "all", "none")), help="(repeatable)")
+    add("--device", choices=("cpu",), default="cpu", help="under compute-sanitizer, call it directly")
     add("--arch", choices=ARCHITECTURES, default="sm_90", help="the architecture that the device plays")
     add("--seed", type=int, default=0, help="of every schedule choice; the report names it")
     add("--strict", action="store_true", help="warnings count as findings")
