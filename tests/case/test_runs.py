@@ -81,4 +81,4 @@ def test_impossible_strides_are_refused(strides: tuple[int, int]) -> None:
 
 def test_an_empty_view_has_no_bytes() -> None:
     assert allocation_bytes((0, 4), (4, 1), 4) == 0
-    assert runs_of(np.ones((0, 4), bool), (4, 1), 4).bytes == 0
+    assert runs_of(np.ones((0, 4), bool), (4, 1), 4).size == 0

@@ -26,10 +26,10 @@ def expected_bytes(case: Case, expected: Mapping[str, Quantity]) -> bytes:
     header = ["verify-expected 1", f"case {case.id}"]
     payload = []
     for buffer in case.contract.buffers:
-        fmt = format_of(buffer.dtype)
+        fmt = format_of(case.dtype(buffer))
         if buffer.name not in expected or fmt.packed > 1:
             continue
-        low, high = interval_keys(expected[buffer.name], buffer.dtype)
+        low, high = interval_keys(expected[buffer.name], case.dtype(buffer))
         runs = runs_of(promised_mask(case, buffer), case.strides(buffer), fmt.itemsize)
         payload += [
             runs.gather(low.reshape(case.shape(buffer))),
@@ -37,7 +37,7 @@ def expected_bytes(case: Case, expected: Mapping[str, Quantity]) -> bytes:
         ]
         header.append(
             f"quantity {buffer.name} element {fmt.itemsize} encoding {_encoding(fmt)} "
-            f"largest {fmt.top if fmt.infinity is None else fmt.infinity} count {runs.bytes // fmt.itemsize}"
+            f"largest {fmt.top if fmt.infinity is None else fmt.infinity} count {runs.size // fmt.itemsize}"
         )
     return "\n".join([*header, "payload\n"]).encode() + b"".join(payload)
 

@@ -37,15 +37,15 @@ class Runs:
     block: int
 
     @property
-    def bytes(self) -> int:
-        """Selected bytes."""
+    def size(self) -> int:
+        """How many bytes are selected."""
         return int(self.spans[:, 1].sum())
 
     def gather(self, array: np.ndarray) -> bytes:
         """The selected elements of a view-shaped storage array, in the order of their bytes."""
         if not self.blocks.size:
             return b""
-        return np.ascontiguousarray(array).reshape(-1, self.block)[self.blocks].tobytes()
+        return bytes(np.ascontiguousarray(array).reshape(-1, self.block)[self.blocks].tobytes())
 
     def scatter(self, data: bytes | memoryview, dtype: np.dtype, shape: Sequence[int]) -> np.ndarray:
         """A view-shaped array holding ``data`` at the selected elements and zero bits elsewhere."""
