@@ -191,10 +191,13 @@ def _element(product: Product, index: tuple[int, ...]) -> mpmath.mpf:
 
 
 def _effects(product: Product, unit: np.ndarray) -> list[Effect]:
+    """A unit of 0 stands before a result that is compared exactly: any move is infinitely large."""
     rows, depth = product.weights.shape
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        moved = np.abs(product.weights * product.scales * product.factor)
-        return [
-            Effect("dropped", b, slice(0, rows), np.arange(depth), moved * np.abs(x) / unit[b][:, None])
-            for b, x in enumerate(product.x)
-        ]
+    weights = np.abs(product.weights * product.scales * product.factor)
+    effects = []
+    for b, x in enumerate(product.x):
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            moved = weights * np.abs(x)
+            size = np.where(moved > 0, moved / unit[b][:, None], 0.0)
+        effects.append(Effect("dropped", b, slice(0, rows), np.arange(depth), size))
+    return effects

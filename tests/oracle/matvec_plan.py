@@ -1,0 +1,63 @@
+"""The plans of the matvec kernels in Python, so that the oracle's tests need no compiler.
+
+tests/oracle/test_matvec_plan.py holds them against the real plans where a compiler is at hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache, partial
+from typing import Any
+
+from verify.case.build import build_cases
+from verify.case.case import Case
+from verify.contract import Contract
+from verify.discovery import find_contracts, fixture_file
+from verify.fixture.resolve import ResolvedFixture, resolve_fixtures
+from verify.fixture.schema import load_fixtures
+
+SM_COUNT = 132
+KERNELS = ("fp4_matvec", "fp8_matvec")
+WARP_STEP = {"fp4_matvec": 1024, "fp8_matvec": 512}
+
+
+def plan(kernel: str, symbols: Mapping[str, Any], sm_count: int = SM_COUNT) -> dict[str, int]:
+    """Plan fields for a fixture's symbols; empty for a shape that the launcher refuses."""
+    n, k, b, group = symbols["N"], symbols["K"], symbols["B"], symbols.get("group", 1)
+    if k < group or k % group or b > 8:
+        return {}
+    busy = b == 1 and -(-n // 4) >= 12 * sm_count
+    rows = symbols["pinned_rows"] or (4 if busy else 2)
+    return {
+        "warp_step": WARP_STEP[kernel],
+        "pipeline_depth": 4,
+        "rows_per_warp": rows,
+        "rows_per_block": 4 * rows,
+        "columns": b if b <= 2 else 4 if b <= 4 else 8,
+        "iterations": -(-k // WARP_STEP[kernel]),
+    }
+
+
+@cache
+def contract(kernel: str) -> Contract:
+    """The kernel's contract."""
+    return find_contracts([kernel])[0]
+
+
+@cache
+def resolved(kernel: str) -> tuple[ResolvedFixture, ...]:
+    """All fixtures with numbers, edges checked."""
+    own = contract(kernel)
+    ask = partial(map, partial(plan, kernel))
+    return resolve_fixtures(load_fixtures(fixture_file(own), own), own, lambda asked: list(ask(asked)))
+
+
+def cases(kernel: str) -> Iterator[Case]:
+    """Every case of a kernel, one at a time."""
+    for fixture in resolved(kernel):
+        yield from build_cases(contract(kernel), fixture)
+
+
+def every_fixture() -> list[tuple[str, ResolvedFixture]]:
+    """Kernel and fixture, of both kernels."""
+    return [(kernel, fixture) for kernel in KERNELS for fixture in resolved(kernel)]

@@ -1,0 +1,75 @@
+"""The matvec fixtures hold every code in every place, every scale code, and every variant of the kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+from matvec_plan import KERNELS, cases, resolved
+
+from verify.oracle.formats import decode
+
+
+def test_every_code_stands_in_every_nibble_place() -> None:
+    """Catches profiles that no longer bring each of the 16 codes into each of the 8 places of a word."""
+    seen = set()
+    for case in (c for c in cases("fp4_matvec") if c.profile == "codes"):
+        packed = case.arrays["weights"]
+        codes = np.stack([packed & 15, packed >> 4], -1).reshape(len(packed), -1)
+        places = np.broadcast_to(np.arange(codes.shape[1]) % 8, codes.shape)
+        seen |= set(zip(codes.ravel().tolist(), places.ravel().tolist(), strict=True))
+    assert seen == {(code, place) for code in range(16) for place in range(8)}
+
+
+def test_every_scale_code_occurs() -> None:
+    """Catches a scale code that no fixture holds: all 256 of E4M3 and E8M0, NaN among them."""
+    seen: dict[int, set[int]] = {0: set(), 1: set()}
+    for case in (c for c in cases("fp4_matvec") if c["scale_format"] in seen):
+        if case.profile in ("scale-codes", "nan-scales"):
+            seen[case["scale_format"]] |= set(case.arrays["scales"].ravel().tolist())
+    assert seen == {0: set(range(256)), 1: set(range(256))}
+
+
+def test_every_scale_code_decides_a_result() -> None:
+    """Catches scale codes that stand only before weights of zero, where nobody sees how they are decoded."""
+    decisive: dict[int, set[int]] = {0: set(), 1: set()}
+    for case in (
+        c for c in cases("fp4_matvec") if c.profile == "scale-codes" and c["scale_format"] in decisive
+    ):
+        weights = case.f64("weights").reshape(case["N"], -1, case["group"])
+        used = (weights != 0).any(-1)
+        decisive[case["scale_format"]] |= set(case.arrays["scales"][used].tolist())
+    for number, dtype in ((0, "e4m3"), (1, "e8m0")):
+        codes = np.arange(256, dtype=np.uint8)
+        assert set(codes[np.isfinite(decode(dtype, codes))].tolist()) <= decisive[number]
+
+
+def test_every_e4m3_weight_stands_alone_in_every_byte() -> None:
+    """Catches an FP8 code that is never the only one behind a result, in one of the four bytes of a word."""
+    seen = set()
+    for case in (c for c in cases("fp8_matvec") if c.profile in ("first-hot", "last-hot")):
+        hot = np.argmax(case.f64("x") != 0, axis=1)
+        for place in hot:
+            seen |= {(int(code), int(place) % 4) for code in case.arrays["weights"][:, place]}
+    finite = [code for code in range(256) if code & 0x7F != 0x7F]
+    assert seen == {(code, place) for code in finite for place in range(4)}
+
+
+def test_every_variant_runs() -> None:
+    """Catches a template instantiation that no fixture reaches."""
+    variants = {
+        (r.symbols["scale_format"], r.plan["columns"], r.plan["rows_per_warp"])
+        for r in resolved("fp4_matvec")
+    }
+    assert {(columns, rows) for _, columns, rows in variants} == {(1, 2), (1, 4), (2, 2), (4, 2), (8, 2)}
+    assert {number for number, _, _ in variants} == {0, 1, 2}
+    assert {(r.symbols["group"], r.symbols["scale_format"]) for r in resolved("fp4_matvec")} == {
+        (group, number) for group in (16, 32) for number in (0, 1, 2)
+    }
+    eight = {(r.plan["columns"], r.plan["rows_per_warp"]) for r in resolved("fp8_matvec")}
+    assert eight == {(1, 2), (1, 4), (2, 2), (4, 2), (8, 2)}
+
+
+def test_both_result_types_and_padded_pitches_occur() -> None:
+    """Catches fixtures that all store one type, or all lie without padding."""
+    for kernel in KERNELS:
+        assert {r.symbols["output"] for r in resolved(kernel)} == {0, 1}
+        assert any(r.symbols["y_pitch"] > r.symbols["N"] for r in resolved(kernel))
