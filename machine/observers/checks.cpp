@@ -20,7 +20,7 @@ namespace {
 class CheckSet final : public Checks {
  public:
   CheckSet(const CheckOptions& options, report::Report& report)
-      : options_(options), report_(report), operations_(report), host_(options, report, written_, operations_) {}
+      : options_(options), report_(report), operations_(report), host_(options_, report, written_, operations_) {}
 
   void operation_begin(const Operation& o) override {
     if (options_.racecheck) operations_.begin(o);

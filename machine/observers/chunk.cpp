@@ -164,7 +164,8 @@ void Chunk::threads_exit(const WarpPoint& point) { slot_of(point).order.exit(poi
 
 void Chunk::fault(const WarpPoint& point, const FaultEvent& event) {
   const bool address = event.fault == Fault::illegal_address || event.fault == Fault::misaligned_address;
-  if (address ? !options_.memcheck : is_synchronisation(event.fault) && !options_.synccheck) return;
+  if (address) return memcheck_.fault(point, event);
+  if (is_synchronisation(event.fault) && !options_.synccheck) return;
   report_fault(sink_, launch_, point, event);
 }
 

@@ -26,6 +26,20 @@ void each_lane(Mask lanes, F&& f) {
 
 }  // namespace
 
+Initcheck::Initcheck(const LaunchInfo& launch, Sink& sink, ArenaBits& written)
+    : launch_(launch), sink_(sink), written_(written) {
+  dynamic_.kind = ObjectKind::dynamic_shared;
+  dynamic_.base = launch.kernel->shared().dynamic_base;
+  dynamic_.size = launch.dynamic_shared;
+}
+
+const Object* Initcheck::variable_at(const WarpPoint& point, std::uint64_t address) const {
+  const std::uint64_t offset = address - point.block->shared;
+  for (const Object& v : launch_.kernel->shared().variables)
+    if (v.contains(offset)) return &v;
+  return dynamic_.contains(offset) ? &dynamic_ : nullptr;
+}
+
 void Initcheck::block_begin(const BlockInfo& block) {
   if (block.shared_extent != 0) written_.clear(block.shared, block.shared_extent);
 }
@@ -55,12 +69,14 @@ std::uint64_t Initcheck::holes(std::uint64_t address, unsigned width, const Page
 }
 
 // Whether every hole that these bytes are part of is shorter than padding can be.
-bool Initcheck::small_hole(std::uint64_t address, unsigned width, std::uint64_t holes, const PageMap* pages) const {
+bool Initcheck::small_hole(const WarpPoint& point, std::uint64_t address, unsigned width, std::uint64_t holes, const PageMap* pages) const {
   for (unsigned b = 0; b < width; ++b) {
     if ((holes >> b & 1) == 0) continue;
-    const Object* object = address < kOnChipBase ? AddressSpace::instance().find(address + b) : nullptr;
+    const bool on_chip = address >= kOnChipBase;
+    const Object* object = on_chip ? variable_at(point, address + b) : AddressSpace::instance().find(address + b);
+    const std::uint64_t origin = on_chip ? point.block->shared : 0;
     std::uint64_t low = address + b, high = low + 1;
-    const auto open = [&](std::uint64_t at) { return (!object || object->contains(at)) && !is_written(at, pages); };
+    const auto open = [&](std::uint64_t at) { return object && object->contains(at - origin) && !is_written(at, pages); };
     while (high - low < kPadding && open(low - 1)) --low;
     while (high - low < kPadding && open(high)) ++high;
     if (high - low >= kPadding) return false;
@@ -83,16 +99,7 @@ void Initcheck::unwritten(const WarpPoint& point, unsigned lane, Space space, un
   if (space == Space::global) {
     f.address = describe_address(address, AddressSpace::instance().find(address));
   } else if (space == Space::shared) {
-    const std::uint64_t offset = address - point.block->shared;
-    const SharedLayout& layout = launch_.kernel->shared();
-    Object dynamic;
-    dynamic.kind = ObjectKind::dynamic_shared;
-    dynamic.base = layout.dynamic_base;
-    dynamic.size = launch_.dynamic_shared;
-    const Object* object = dynamic.contains(offset) ? &dynamic : nullptr;
-    for (const Object& v : layout.variables)
-      if (v.contains(offset)) object = &v;
-    f.address = describe_address(offset, object);
+    f.address = describe_address(address - point.block->shared, variable_at(point, address));
   } else {
     const Object* object = nullptr;
     for (const Object& v : launch_.kernel->local().arrays)
@@ -140,7 +147,7 @@ void Initcheck::load(const WarpPoint& point, const Access& a, const PageMap* pag
     const std::uint64_t open = clean ? 0 : holes(address, a.width, pages);
     const CopyAnalysis::Move* move = is_load ? move_at(point.pc) : nullptr;
     const bool pure = move && move->pure;
-    if (pure && (open == 0 || small_hole(address, a.width, open, pages))) return carry(point, a, lane, open);
+    if (pure && (open == 0 || small_hole(point, address, a.width, open, pages))) return carry(point, a, lane, open);
     if (open == 0) return;
     const unsigned byte = static_cast<unsigned>(std::countr_zero(open));
     unwritten(point, lane, a.space, a.width, address + byte, pure);
@@ -225,7 +232,7 @@ void Initcheck::landed(const WarpPoint& point, const AsyncCopy& copy, unsigned l
   written_.set(destination, copy.bytes);
   if (read == 0 || !counts(source) || all_written(source, read, &pages)) return;
   const std::uint64_t open = holes(source, read, &pages);
-  if (!small_hole(source, read, open, &pages)) {
+  if (!small_hole(point, source, read, open, &pages)) {
     WarpPoint issue = point;
     issue.pc = copy.pc;
     return unwritten(issue, lane, Space::global, copy.bytes, source + static_cast<unsigned>(std::countr_zero(open)), true);

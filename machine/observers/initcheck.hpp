@@ -29,7 +29,7 @@ class Initcheck {
  public:
   // `written`: a bit a byte for the whole arena. Bits of global memory are only read (the chunk's own writes are in its
   // pages until join); those of the blocks' shared storage are the chunk's own.
-  Initcheck(const LaunchInfo& launch, Sink& sink, ArenaBits& written) : launch_(launch), sink_(sink), written_(written) {}
+  Initcheck(const LaunchInfo& launch, Sink& sink, ArenaBits& written) ;
 
   void block_begin(const BlockInfo& block);
   // Before the pages are marked.
@@ -43,7 +43,8 @@ class Initcheck {
   bool is_written(std::uint64_t address, const PageMap* pages) const;
   bool all_written(std::uint64_t address, std::uint64_t bytes, const PageMap* pages) const;
   std::uint64_t holes(std::uint64_t address, unsigned width, const PageMap* pages) const;  // bit b: byte b is unwritten
-  bool small_hole(std::uint64_t address, unsigned width, std::uint64_t holes, const PageMap* pages) const;
+  bool small_hole(const WarpPoint& point, std::uint64_t address, unsigned width, std::uint64_t holes, const PageMap* pages) const;
+  const Object* variable_at(const WarpPoint& point, std::uint64_t address) const;
   void load(const WarpPoint& point, const Access& access, const PageMap* pages);
   void store(const WarpPoint& point, const Access& access, PageMap* pages);
   void mark(std::uint64_t address, std::uint64_t bytes, bool defined, PageMap* pages);
@@ -68,6 +69,7 @@ class Initcheck {
   const LaunchInfo& launch_;
   Sink& sink_;
   ArenaBits& written_;
+  Object dynamic_;
   bool any_undefined_ = false;
   std::unique_ptr<CopyAnalysis> copies_;
   std::unordered_map<std::uint64_t, Carried> carried_;

@@ -12,7 +12,7 @@ namespace {
 
 enum Rule : std::uint32_t { kOutside = 100, kFreed = 101, kMisaligned = 102, kDead = 103 };
 
-std::string_view verb(AccessKind kind) {
+std::string_view verb_of(AccessKind kind) {
   switch (kind) {
     case AccessKind::store:
     case AccessKind::async_write: return "write";
@@ -100,96 +100,99 @@ const Object* Memcheck::variable_at(std::uint32_t pc, std::uint64_t offset) {
   return dynamic_.contains(offset) ? recent = &dynamic_ : nullptr;
 }
 
-void Memcheck::invalid(const WarpPoint& point, unsigned lane, Space space, AccessKind kind, std::uint32_t bytes,
-                       std::uint64_t address, const Object* object, const char* why, std::uint32_t rule) {
+void Memcheck::invalid(const WarpPoint& point, unsigned lane, Space space, std::string_view verb, std::uint32_t bytes,
+                       std::uint64_t address, const Object* object, std::string_view why, std::uint32_t rule) {
   if (!sink_.first({rule + 16 * static_cast<std::uint32_t>(space), point.pc, 0, 0})) return;
   report::Finding f;
   f.check = "memcheck";
   f.kind = std::string(rule == kMisaligned ? "Misaligned " : "Invalid ") + std::string(space_name(space)) + " " +
-           std::string(verb(kind)) + " of size " + std::to_string(bytes) + " bytes";
+           std::string(verb) + " of size " + std::to_string(bytes) + " bytes";
   f.message = why;
   f.address = describe_address(address, object);
   f.sites.push_back(site_of(launch_, point.block->index, point.warp, lane, point.pc));
   sink_.add(std::move(f));
 }
 
-// Lanes whose address is no multiple of the access's width.
-Mask Memcheck::misaligned(const WarpPoint& point, const Access& a) {
-  std::uint64_t low_bits = 0;
-  if (a.shape == Shape::contiguous) {
-    low_bits = a.address[0];
-  } else {
-    for (unsigned l = 0; l < kWarp; ++l) low_bits |= (a.lanes >> l & 1) != 0 ? a.address[l] : 0;
-  }
-  if ((low_bits & (a.width - 1)) == 0) return 0;
-  Mask bad = 0;
-  for (Mask rest = a.lanes; rest != 0; rest &= rest - 1) {
-    const unsigned l = static_cast<unsigned>(std::countr_zero(rest));
-    if ((a.address[l] & (a.width - 1)) == 0) continue;
-    if (bad == 0) {
-      const Object* object = a.space == Space::global ? AddressSpace::instance().find(a.address[l]) : nullptr;
-      invalid(point, l, a.space, a.kind, a.width, a.address[l], object,
-              "the address is not a multiple of the access size", kMisaligned);
-    }
-    bad |= Mask{1} << l;
-  }
-  return bad;
-}
-
 Mask Memcheck::global(const WarpPoint& point, const Access& a) {
   const Span s = extent_of(a);
   const Object* object = object_at(point.pc, s.low);
   const bool fast = object && object->state == ObjectState::live && object->contains(s.low, s.high - s.low);
-  Mask bad = misaligned(point, a);
+  Mask bad = 0;
   if (fast && !regions_.any()) return a.lanes & ~bad;
 
-  for (Mask rest = a.lanes & ~bad; rest != 0; rest &= rest - 1) {
+  for (Mask rest = a.lanes; rest != 0; rest &= rest - 1) {
     const unsigned l = static_cast<unsigned>(std::countr_zero(rest));
     const std::uint64_t address = a.address[l];
     if (!fast) {
       const Object* at = AddressSpace::instance().find(address);
       if (!at || !at->contains(address, a.width)) {
         const Object* near = at ? at : AddressSpace::instance().nearest(address);
-        invalid(point, l, a.space, a.kind, a.width, address, near,
+        invalid(point, l, a.space, verb_of(a.kind), a.width, address, near,
                 at ? "the access starts inside its object and ends past it" : "the address lies in no object", kOutside);
         bad |= Mask{1} << l;
         continue;
       }
       if (at->state == ObjectState::freed) {
-        invalid(point, l, a.space, a.kind, a.width, address, at, "the memory has been freed", kFreed);
+        invalid(point, l, a.space, verb_of(a.kind), a.width, address, at, "the memory has been freed", kFreed);
         bad |= Mask{1} << l;
         continue;
       }
     }
     if (!regions_.any() || a.space != Space::global) continue;
     if (const std::uint64_t dead = regions_.first_dead(address, a.width); dead != 0)
-      invalid(point, l, a.space, a.kind, a.width, address, AddressSpace::instance().find(address),
+      invalid(point, l, a.space, verb_of(a.kind), a.width, address, AddressSpace::instance().find(address),
               "the bytes lie in no registered live region of their heap", kDead);
   }
   return a.lanes & ~bad;
+}
+
+const Object* Memcheck::nearest_variable(std::uint64_t offset) const {
+  const auto& variables = launch_.kernel->shared().variables;
+  const Object* near = variables.empty() ? nullptr : &variables.front();
+  for (const Object& v : variables)
+    if (v.base <= offset) near = &v;
+  return dynamic_.size != 0 && (!near || dynamic_.base <= offset) ? &dynamic_ : near;
+}
+
+void Memcheck::fault(const WarpPoint& point, const FaultEvent& event) {
+  if (event.lanes == 0 || event.address == nullptr) return;
+  const unsigned lane = static_cast<unsigned>(std::countr_zero(event.lanes));
+  std::uint64_t address = event.address[lane];
+  const Object* near = nullptr;
+  if (event.space == Space::shared) {
+    address -= point.block->shared;
+    near = nearest_variable(address);
+  } else if (event.space == Space::local) {
+    if (!launch_.kernel->local().arrays.empty()) near = &launch_.kernel->local().arrays.front();
+  } else {
+    near = AddressSpace::instance().find(address);
+    if (!near) near = AddressSpace::instance().nearest(address);
+  }
+  const std::string text = launch_.kernel->location(point.pc).text;
+  const std::string_view verb = text.find("st.") != std::string::npos     ? "write"
+                                : text.find("ld") != std::string::npos    ? "read"
+                                : text.find("atom.") != std::string::npos ? "atomic"
+                                                                          : "access";
+  const bool aligned = event.fault != Fault::misaligned_address;
+  std::string why = aligned ? "the address lies in no object" : "the address is not a multiple of the access size";
+  if (!event.detail.empty()) why = event.detail;
+  invalid(point, lane, event.space, verb, event.width, address, near, why, aligned ? kOutside : kMisaligned);
 }
 
 Mask Memcheck::shared(const WarpPoint& point, const Access& a) {
   const std::uint64_t base = point.block->shared;
   const Span s = extent_of(a);
   const Object* variable = variable_at(point.pc, s.low - base);
-  Mask bad = misaligned(point, a);
+  Mask bad = 0;
   if (variable && variable->contains(s.low - base, s.high - s.low)) return a.lanes & ~bad;
-  for (Mask rest = a.lanes & ~bad; rest != 0; rest &= rest - 1) {
+  for (Mask rest = a.lanes; rest != 0; rest &= rest - 1) {
     const unsigned l = static_cast<unsigned>(std::countr_zero(rest));
     const std::uint64_t offset = a.address[l] - base;
     const Object* at = variable_at(point.pc, offset);
     if (at && at->contains(offset, a.width)) continue;
     bad |= Mask{1} << l;
-    const Object* near = at;
-    if (!near) {
-      const auto& variables = launch_.kernel->shared().variables;
-      for (const Object& v : variables)
-        if (v.base <= offset) near = &v;
-      if (dynamic_.size != 0 && dynamic_.base <= offset) near = &dynamic_;
-      if (!near && !variables.empty()) near = &variables.front();
-    }
-    invalid(point, l, Space::shared, a.kind, a.width, offset, near,
+    const Object* near = at ? at : nearest_variable(offset);
+    invalid(point, l, Space::shared, verb_of(a.kind), a.width, offset, near,
             at ? "the access starts inside its variable and ends past it" : "the address lies in no __shared__ variable",
             kOutside);
   }
@@ -197,7 +200,7 @@ Mask Memcheck::shared(const WarpPoint& point, const Access& a) {
 }
 
 Mask Memcheck::local(const WarpPoint& point, const Access& a) {
-  Mask bad = misaligned(point, a);
+  Mask bad = 0;
   const LocalLayout& layout = launch_.kernel->local();
   const Span s = extent_of(a);
   // Arrays of called functions follow those of the kernel and have offsets in frames of their own, above the kernel's.
@@ -212,7 +215,7 @@ Mask Memcheck::local(const WarpPoint& point, const Access& a) {
   };
   const Object* whole = array_of(s.low);
   if (whole && whole->contains(s.low, s.high - s.low)) return a.lanes & ~bad;
-  for (Mask rest = a.lanes & ~bad; rest != 0; rest &= rest - 1) {
+  for (Mask rest = a.lanes; rest != 0; rest &= rest - 1) {
     const unsigned l = static_cast<unsigned>(std::countr_zero(rest));
     const std::uint64_t offset = a.address[l];
     const Object* at = array_of(offset);
@@ -221,7 +224,7 @@ Mask Memcheck::local(const WarpPoint& point, const Access& a) {
     const Object* near = at;
     for (const Object& o : arrays)
       if (!near || (o.base <= offset && !at)) near = &o;
-    invalid(point, l, Space::local, a.kind, a.width, offset, near,
+    invalid(point, l, Space::local, verb_of(a.kind), a.width, offset, near,
             at ? "the access starts inside its array and ends past it" : "the address lies in no local array of the thread",
             kOutside);
   }

@@ -1,5 +1,6 @@
-// memcheck: every byte that is touched lies inside the object it belongs to, which is alive; addresses are aligned; and
-// inside a heap with registered live regions, only bytes of a region are touched.
+// memcheck: every byte that is touched lies inside the object it belongs to, which is alive; and inside a heap with
+// registered live regions, only bytes of a region are touched. Alignment, and addresses that the machine itself must
+// not touch, are told as faults.
 #pragma once
 
 #include <array>
@@ -38,15 +39,18 @@ class Memcheck {
   Mask shared(const WarpPoint& point, const Access& access);
   Mask local(const WarpPoint& point, const Access& access);
 
+  // An address that execution refused.
+  void fault(const WarpPoint& point, const FaultEvent& event);
+
   // One side of a copy by a single lane (cp.async). False: it may not go on.
   bool copied(const WarpPoint& point, unsigned lane, Space space, std::uint64_t address, std::uint32_t bytes, bool writes);
 
  private:
   const Object* object_at(std::uint32_t pc, std::uint64_t address);
   const Object* variable_at(std::uint32_t pc, std::uint64_t offset);
-  Mask misaligned(const WarpPoint& point, const Access& access);
-  void invalid(const WarpPoint& point, unsigned lane, Space space, AccessKind kind, std::uint32_t bytes,
-               std::uint64_t address, const Object* object, const char* why, std::uint32_t rule);
+  const Object* nearest_variable(std::uint64_t offset) const;
+  void invalid(const WarpPoint& point, unsigned lane, Space space, std::string_view verb, std::uint32_t bytes,
+               std::uint64_t address, const Object* object, std::string_view why, std::uint32_t rule);
 
   const LaunchInfo& launch_;
   Sink& sink_;

@@ -1,10 +1,10 @@
 #include "observers/race_global.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "memory/address_space.hpp"
 #include "observers/bits.hpp"
+#include "observers/same_value.hpp"
 
 namespace machine::checks {
 
@@ -30,14 +30,6 @@ void each_entry(const Line& line, F&& f) {
   if (line.first.bytes != 0) f(line.first);
   if (line.more)
     for (const Entry& e : *line.more) f(e);
-}
-
-// Whether the lane's data equals what memory holds at these bytes: the value of the last write.
-bool same_value(const Access* a, unsigned lane, std::uint64_t address, unsigned byte_in_lane) {
-  if (!a || a->data[0].base == nullptr || a->kind != AccessKind::store) return false;
-  const unsigned size = a->width / a->components;
-  const Component& c = a->data[byte_in_lane / size];
-  return c.base[std::size_t{lane} * c.stride + byte_in_lane % size] == *reinterpret_cast<const std::byte*>(address);
 }
 
 void mark_bits(Page& page, Touch touch, std::uint64_t first, std::uint64_t count) {
@@ -198,9 +190,10 @@ void GlobalRaces::compare(const BlockOrder& order, unsigned warp, const Line& li
         if (relation == Relation::ordered) continue;
         if (strong(earlier.touch) && seen_by_chain(order, warp, line, entry, earlier, lane, byte)) continue;
         const std::uint64_t address = line_address + byte;
-        const unsigned in_lane = access ? static_cast<unsigned>((address - access->address[lane]) % access->width) : 0;
+        const bool one_instruction =
+            own_block && by == warp && earlier.pc == entry.pc && earlier.stamp == entry.stamp;
         const bool same = earlier.touch == Touch::write && entry.touch == Touch::write &&
-                          same_value(access, lane, address, in_lane);
+                          stores_same_value(access, lane, by_lane, one_instruction, address, 1);
         const unsigned now_actor = entry.touch == Touch::async_read ? async_actor(warp) : warp;
         report_.race(order, {entry.block, now_actor, lane, entry.pc, entry.touch},
                      {earlier.block, actor, by_lane, earlier.pc, earlier.touch}, earlier.stamp, relation, Space::global,

@@ -1,7 +1,8 @@
 #include "observers/race_shared.hpp"
 
+#include "observers/same_value.hpp"
+
 #include <algorithm>
-#include <cstring>
 
 namespace machine::checks {
 
@@ -271,16 +272,9 @@ void SharedRaces::judge(const BlockOrder& order, RaceReport& report, const Piece
       const Relation relation = order.relation(who.warp, lane, order.block(), actor, by_lane, stamp);
       if (relation == Relation::ordered) continue;
       const std::uint64_t address = at.address + (std::uint64_t{cell} << at.cell_shift);
-      bool same = false;
-      if (const Access* a = who.access; a && wrote && actor < 32 && who.touch == Touch::write && a->data[0].base) {
-        const unsigned size = a->width / a->components;
-        same = true;
-        for (unsigned b = 0; b < (1u << at.cell_shift); ++b) {
-          const unsigned in_lane = static_cast<unsigned>(address + b - a->address[lane]);
-          const Component& c = a->data[in_lane / size];
-          same &= c.base[std::size_t{lane} * c.stride + in_lane % size] == *reinterpret_cast<const std::byte*>(address + b);
-        }
-      }
+      const bool one_instruction = actor == who.warp && pc == who.pc && stamp == who.stamp;
+      const bool same = wrote && actor < 32 && who.touch == Touch::write &&
+                        stores_same_value(who.access, lane, by_lane, one_instruction, address, 1u << at.cell_shift);
       const Touch before = (flags & kAtomic) != 0 ? Touch::atomic
                            : wrote ? ((flags & kStrong) != 0 ? Touch::strong_write : Touch::write)
                                    : ((flags & kStrong) != 0 ? Touch::strong_read : Touch::read);

@@ -10,7 +10,9 @@ namespace {
 constexpr const char* kBar = "========= ";
 
 std::string place(const Dim3& d) {
-  return "(" + std::to_string(d.x) + "," + std::to_string(d.y) + "," + std::to_string(d.z) + ")";
+  std::string text = "(";
+  text += std::to_string(d.x) + "," + std::to_string(d.y) + "," + std::to_string(d.z) + ")";
+  return text;
 }
 
 std::string source(const SourceLine& line) { return line.file + ":" + std::to_string(line.line); }

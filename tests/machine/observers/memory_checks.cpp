@@ -1,0 +1,200 @@
+// memcheck, initcheck and traffic, told event by event.
+#include <sstream>
+
+#include "stage.hpp"
+
+using namespace stage;
+
+namespace {
+
+const std::vector<std::string> kText = {
+    "ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1];", "st.shared.v4.u32 [%r9], {%r1, %r2, %r3, %r4};",
+    "ld.shared.v4.u32 {%r5, %r6, %r7, %r8}, [%r9];",  "st.global.v4.u32 [%rd2], {%r5, %r6, %r7, %r8};",
+    "ld.global.u32 %r20, [%rd1];",                    "add.s32 %r21, %r20, 1;",
+    "st.global.u32 [%rd2], %r21;",                    "cp.async.cg.shared.global [%r9], [%rd1], 16;"};
+
+void one_byte_past_the_end_is_seen() {
+  Stage s({"memcheck"}, kText, 1, 32);
+  const std::uint64_t in = s.allocate(127);
+  s.begin();
+  EXPECT(s.touch(0, 0, 4, kLoad, Space::global, in, 4, 4) == 0x7fffffff);
+  s.end();
+  EXPECT(s.count("memcheck") == 1);
+}
+
+void the_gap_between_variables_is_nobodys() {
+  Stage s({"memcheck"}, kText, 1, 32, 128);
+  s.begin();
+  s.touch(0, 0, 2, kLoad, Space::shared, 0, 4, 4);
+  EXPECT(s.count("memcheck") == 0);
+  EXPECT(s.touch(0, 0, 2, kLoad, Space::shared, 4, 4, 4) == 0x7fffffff);
+  s.end();
+  EXPECT(s.count("memcheck") == 1);
+}
+
+void freed_memory_is_seen() {
+  Stage s({"memcheck"}, kText, 1, 32);
+  const std::uint64_t in = s.allocate(4096);
+  AddressSpace::instance().release(in);
+  s.begin();
+  EXPECT(s.touch(0, 0, 4, kLoad, Space::global, in, 4, 4) == 0);
+  s.end();
+  EXPECT(s.count("memcheck") == 1);
+}
+
+void a_dead_row_between_live_rows_is_seen() {
+  Stage s({"memcheck"}, kText, 1, 32);
+  const std::uint64_t cache = s.allocate(1024);
+  s.all->heap_registered(cache, 1024);
+  s.all->region_registered(cache, 128);
+  s.all->region_registered(cache + 256, 128);
+  s.begin();
+  s.touch(0, 0, 4, kLoad, Space::global, cache, 4, 4);
+  s.touch(0, 0, 4, kLoad, Space::global, cache + 256, 4, 4);
+  EXPECT(s.count("memcheck") == 0);
+  EXPECT(s.touch(0, 0, 4, kLoad, Space::global, cache + 252, 4, 4) == kFullMask);  // told, and goes on
+  s.end();
+  EXPECT(s.count("memcheck") == 1);
+}
+
+void copies_by_the_host_stay_inside() {
+  Stage s({"memcheck"}, kText, 1, 32);
+  const std::uint64_t p = s.allocate(1000);
+  EXPECT(s.all->host_access(1, AccessKind::store, p, 1000));
+  EXPECT(!s.all->host_access(1, AccessKind::store, p, 1001));
+  EXPECT(s.all->host_access(1, AccessKind::load, p, 10, 110, 10));
+  EXPECT(!s.all->host_access(1, AccessKind::load, p, 11, 110, 10));
+  EXPECT(s.count("memcheck") == 2);
+}
+
+void a_computed_unwritten_byte_is_seen() {
+  Stage s({"initcheck"}, kText, 1, 32);
+  const std::uint64_t in = s.allocate(256, false);
+  s.begin();
+  s.touch(0, 0, 6, kStore, Space::global, in, 4, 4, 0x7fffffff);
+  s.touch(0, 0, 4, kLoad, Space::global, in, 4, 4, 0x7fffffff);
+  EXPECT(s.report.findings().empty());
+  s.touch(0, 0, 4, kLoad, Space::global, in, 4, 4);
+  s.end();
+  EXPECT(s.count("initcheck") == 1);
+}
+
+// Elements of 16 bytes of which 12 are written: padding.
+void fill_padded(Stage& s, std::uint64_t in) {
+  for (int w = 0; w < 3; ++w) s.touch(0, 0, 6, kStore, Space::global, in + 4 * w, 16, 4);
+}
+
+void padding_may_be_copied() {
+  Stage s({"initcheck"}, kText, 1, 32, 512);
+  const std::uint64_t in = s.allocate(512, false), out = s.allocate(512, false);
+  s.begin();
+  fill_padded(s, in);
+  s.touch(0, 0, 0, kLoad, Space::global, in, 16, 16);
+  s.touch(0, 0, 1, kStore, Space::shared, 0, 16, 16);
+  s.touch(0, 0, 2, kLoad, Space::shared, 0, 16, 16);
+  s.touch(0, 0, 3, kStore, Space::global, out, 16, 16);
+  s.end();
+  EXPECT(s.report.findings().empty());
+  s.begin(2);
+  s.touch(0, 0, 4, kLoad, Space::global, out, 16, 4);
+  EXPECT(s.report.findings().empty());
+  s.touch(0, 0, 4, kLoad, Space::global, out + 12, 16, 4);  // computes with what was padding
+  s.end();
+  EXPECT(s.count("initcheck") == 1);
+}
+
+void an_unwritten_element_is_no_padding() {
+  Stage s({"initcheck"}, kText, 1, 32, 512);
+  const std::uint64_t in = s.allocate(512, false);
+  s.begin();
+  s.touch(0, 0, 0, kLoad, Space::global, in, 16, 16);
+  s.end();
+  EXPECT(s.count("initcheck") == 1);
+}
+
+void padding_travels_with_cp_async() {
+  Stage s({"initcheck"}, kText, 1, 32, 512);
+  const std::uint64_t in = s.allocate(512, false);
+  s.begin();
+  fill_padded(s, in);
+  s.end();
+  s.begin(2);
+  s.copy(0, 0, 7, in, 0);
+  s.land(0, 0);
+  EXPECT(s.report.findings().empty());
+  s.touch(0, 0, 2, kLoad, Space::shared, 0, 16, 16);
+  s.end();
+  EXPECT(s.report.findings().empty());
+}
+
+void shared_memory_of_an_earlier_block_is_unwritten() {
+  Stage s({"initcheck"}, {"ld.shared.u32 %r1, [%r2];", "add.s32 %r3, %r1, 1;"}, 1, 32, 512);
+  s.begin();
+  s.touch(0, 0, 0, kStore, Space::shared, 0, 4, 4);
+  s.touch(0, 0, 0, kLoad, Space::shared, 0, 4, 4);
+  EXPECT(s.report.findings().empty());
+  s.fork(0).block_end(s.blocks[0]);
+  s.fork(0).block_begin(s.blocks[0]);
+  s.touch(0, 0, 0, kLoad, Space::shared, 0, 4, 4);
+  s.end();
+  EXPECT(s.count("initcheck") == 1);
+}
+
+void local_bytes_belong_to_their_lane() {
+  Stage s({"initcheck"}, {"ld.local.u32 %r1, [%r2];", "add.s32 %r3, %r1, 1;"}, 1, 32);
+  s.begin();
+  s.touch(0, 0, 0, kStore, Space::local, 0, 0, 4, 0x0000ffff);
+  s.touch(0, 0, 0, kLoad, Space::local, 0, 0, 4, 0x0000ffff);
+  EXPECT(s.report.findings().empty());
+  s.touch(0, 0, 0, kLoad, Space::local, 0, 0, 4);
+  s.end();
+  EXPECT(s.count("initcheck") == 1);
+}
+
+void device_copies_carry_holes() {
+  Stage s({"initcheck"}, kText, 1, 32);
+  const std::uint64_t in = s.allocate(256, false), out = s.allocate(256, false);
+  s.begin();
+  s.touch(0, 0, 6, kStore, Space::global, in, 4, 4);
+  s.end();
+  Operation copy;
+  copy.id = 3, copy.kind = OperationKind::copy, copy.name = "cudaMemcpy";
+  s.all->operation_begin(copy);
+  s.all->host_access(3, AccessKind::load, in, 256);
+  s.all->host_access(3, AccessKind::store, out, 256);
+  s.all->operation_end(copy);
+  s.begin(4);
+  s.touch(0, 0, 4, kLoad, Space::global, out, 4, 4);
+  EXPECT(s.report.findings().empty());
+  s.touch(0, 0, 4, kLoad, Space::global, out + 128, 4, 4);
+  s.end();
+  EXPECT(s.count("initcheck") == 1);
+}
+
+void rows_and_sectors_are_counted() {
+  Stage s({"traffic"}, kText, 1, 32);
+  const std::uint64_t cache = s.allocate(1024);
+  s.all->heap_registered(cache, 1024);
+  s.all->region_registered(cache, 128);
+  s.all->region_registered(cache + 128, 128);
+  s.begin();
+  s.touch(0, 0, 4, kLoad, Space::global, cache, 4, 4);
+  s.touch(0, 0, 4, kLoad, Space::global, cache + 64, 0, 4);
+  s.end();
+  std::ostringstream json;
+  s.report.write_json(json);
+  EXPECT(json.str().find("\"bytes_read\":132,\"bytes_written\":0,\"sectors_read\":5") != std::string::npos);
+  EXPECT(json.str().find("\"bytes\":128,\"bytes_read\":132") != std::string::npos);
+  EXPECT(json.str().find("\"bytes\":128,\"bytes_read\":0") != std::string::npos);
+}
+
+}  // namespace
+
+int main() {
+#define T(name) {#name, name}
+  return run({T(one_byte_past_the_end_is_seen), T(the_gap_between_variables_is_nobodys), T(freed_memory_is_seen),
+              T(a_dead_row_between_live_rows_is_seen), T(copies_by_the_host_stay_inside),
+              T(a_computed_unwritten_byte_is_seen), T(padding_may_be_copied), T(an_unwritten_element_is_no_padding),
+              T(padding_travels_with_cp_async), T(shared_memory_of_an_earlier_block_is_unwritten),
+              T(local_bytes_belong_to_their_lane), T(device_copies_carry_holes), T(rows_and_sectors_are_counted)});
+}

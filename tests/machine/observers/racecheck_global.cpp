@@ -1,0 +1,232 @@
+// racecheck on global memory and between operations, told event by event.
+#include "stage.hpp"
+
+using namespace stage;
+
+namespace {
+
+const std::vector<std::string> kText = {"st.global.f32 [%rd1], %f1;", "ld.global.f32 %f2, [%rd2];",
+                                        "atom.global.add.u32 %r1, [%rd3], 1;", "st.global.u32 [%rd3], 0;",
+                                        "ld.volatile.global.u32 %r2, [%rd4];"};
+
+void ticket(Stage& s, std::uint64_t counter, unsigned block, Scope writer, Scope reader, bool writer_fence, bool reader_fence) {
+  if (writer_fence) s.fence(block, 0, 1, writer);
+  s.touch(block, 0, 2, kAtomic, Space::global, counter, 0, 4, 1, Order::relaxed, Scope::gpu);
+  if (reader_fence) s.fence(block, 0, 1, reader);
+}
+
+Stage play(Scope scope, bool writer_fence, bool reader_fence, bool block_barrier) {
+  Stage s({"racecheck"}, kText, 4, 64, 0, true);
+  const std::uint64_t partial = s.allocate(4096), counter = s.allocate(4);
+  s.begin();
+  for (unsigned b = 0; b < 4; ++b) {
+    s.touch(b, 1, 0, kStore, Space::global, partial + 128 * b, 4, 4);
+    if (block_barrier) s.barrier(b);
+    ticket(s, counter, b, scope, scope, writer_fence, reader_fence);
+    s.barrier(b);
+  }
+  for (unsigned b = 0; b < 4; ++b) s.touch(3, 0, 1, kLoad, Space::global, partial + 128 * b, 4, 4);
+  s.touch(3, 0, 3, kStore, Space::global, counter, 0, 4, 1);
+  s.end();
+  return s;
+}
+
+void ticket_with_fences_is_silent() { EXPECT(play(Scope::gpu, true, true, true).report.findings().empty()); }
+void ticket_without_fences_is_seen() { EXPECT(play(Scope::gpu, false, false, true).count("racecheck") == 1); }
+void ticket_with_block_fence_is_seen() {
+  const Stage s = play(Scope::cta, true, true, true);
+  EXPECT(s.count("racecheck") == 1);
+  EXPECT(s.report.findings()[0].remedy.find("block scope") != std::string::npos);
+}
+void ticket_with_writers_fence_only_is_a_warning() {
+  const Stage s = play(Scope::gpu, true, false, true);
+  EXPECT(s.count("racecheck") == 0);
+  EXPECT(s.count("racecheck", report::Level::warning) == 1);
+}
+void missing_barrier_before_the_release_is_seen() { EXPECT(play(Scope::gpu, true, true, false).count("racecheck") == 1); }
+
+void fence_by_every_writer_then_barrier_counts() {
+  Stage s({"racecheck"}, kText, 2, 64, 0, true);
+  const std::uint64_t data = s.allocate(4096), flag = s.allocate(4);
+  s.begin();
+  for (unsigned w = 0; w < 2; ++w) s.touch(0, w, 0, kStore, Space::global, data + 128 * w, 4, 4);
+  for (unsigned w = 0; w < 2; ++w) s.fence(0, w, kFullMask);
+  s.barrier(0);
+  s.touch(0, 0, 2, kAtomic, Space::global, flag, 0, 4, 1, Order::relaxed, Scope::gpu);
+  s.touch(1, 0, 2, kAtomic, Space::global, flag, 0, 4, 1, Order::relaxed, Scope::gpu);
+  s.fence(1, 0, 1);
+  s.barrier(1);
+  for (unsigned w = 0; w < 2; ++w) s.touch(1, 1, 1, kLoad, Space::global, data + 128 * w, 4, 4);
+  s.end();
+  EXPECT(s.report.findings().empty());
+}
+
+void acquire_and_release_order() {
+  Stage s({"racecheck"}, kText, 2, 32, 0, true);
+  const std::uint64_t data = s.allocate(4096), flag = s.allocate(4);
+  s.begin();
+  s.touch(0, 0, 0, kStore, Space::global, data, 4, 4, 1);
+  s.touch(0, 0, 3, kStore, Space::global, flag, 0, 4, 1, Order::release, Scope::gpu);
+  s.touch(1, 0, 4, kLoad, Space::global, flag, 0, 4, 1, Order::acquire, Scope::gpu);
+  s.touch(1, 0, 1, kLoad, Space::global, data, 4, 4, 1);
+  s.end();
+  EXPECT(s.report.findings().empty());
+}
+
+void volatile_flag_without_fence_orders_nothing() {
+  Stage s({"racecheck"}, kText, 2, 32, 0, true);
+  const std::uint64_t data = s.allocate(4096), flag = s.allocate(4);
+  s.begin();
+  s.touch(0, 0, 0, kStore, Space::global, data, 4, 4, 1);
+  s.touch(0, 0, 3, kStore, Space::global, flag, 0, 4, 1, Order::volatile_);
+  s.touch(1, 0, 4, kLoad, Space::global, flag, 0, 4, 1, Order::volatile_);
+  s.touch(1, 0, 1, kLoad, Space::global, data, 4, 4, 1);
+  s.end();
+  EXPECT(s.count("racecheck") == 1);
+}
+
+void plain_reset_against_atomics_is_seen() {
+  Stage s({"racecheck"}, kText, 2, 32, 0, true);
+  const std::uint64_t counter = s.allocate(4);
+  s.begin();
+  s.touch(1, 0, 2, kAtomic, Space::global, counter, 0, 4, kFullMask, Order::relaxed, Scope::gpu);
+  s.touch(0, 0, 3, kStore, Space::global, counter, 0, 4, 1);
+  s.end();
+  EXPECT(s.count("racecheck") == 1);
+}
+
+void atomics_of_many_threads_do_not_race() {
+  Stage s({"racecheck"}, kText, 4, 64, 0, true);
+  const std::uint64_t bins = s.allocate(1024);
+  s.begin();
+  for (unsigned round = 0; round < 20; ++round)
+    for (unsigned b = 0; b < 4; ++b)
+      for (unsigned w = 0; w < 2; ++w)
+        s.touch(b, w, 2, kAtomic, Space::global, bins + 4 * (round % 3), 8, 4, kFullMask, Order::relaxed, Scope::gpu);
+  s.end();
+  EXPECT(s.report.findings().empty());
+}
+
+void block_scope_atomics_across_blocks_are_seen() {
+  Stage s({"racecheck"}, kText, 2, 32, 0, true);
+  const std::uint64_t counter = s.allocate(4);
+  s.begin();
+  for (unsigned b = 0; b < 2; ++b) s.touch(b, 0, 2, kAtomic, Space::global, counter, 0, 4, 1, Order::relaxed, Scope::cta);
+  s.end();
+  EXPECT(s.count("racecheck") == 1);
+}
+
+void blocks_writing_the_same_bytes_are_seen() {
+  Stage s({"racecheck"}, kText, 2, 32);
+  const std::uint64_t out = s.allocate(4096);
+  s.begin();
+  s.touch(0, 0, 0, kStore, Space::global, out, 4, 4);
+  s.touch(1, 0, 0, kStore, Space::global, out + 124, 4, 4);
+  s.end();
+  EXPECT(s.count("racecheck") == 1);
+}
+
+void different_bytes_of_a_word_do_not_race() {
+  Stage s({"racecheck"}, kText, 4, 32);
+  const std::uint64_t out = s.allocate(4096);
+  s.begin();
+  for (unsigned b = 0; b < 4; ++b) s.touch(b, 0, 0, kStore, Space::global, out + b, 4, 1);
+  s.end();
+  EXPECT(s.report.findings().empty());
+}
+
+void shared_input_is_silent_and_a_late_write_is_seen() {
+  Stage s({"racecheck"}, kText, 40, 128);
+  const std::uint64_t in = s.allocate(4096);
+  s.begin();
+  for (unsigned repeat = 0; repeat < 3; ++repeat)
+    for (unsigned b = 0; b < 40; ++b)
+      for (unsigned w = 0; w < 4; ++w) s.touch(b, w, 1, kLoad, Space::global, in + 128 * w, 4, 4);
+  EXPECT(s.report.findings().empty());
+  s.touch(39, 0, 0, kStore, Space::global, in, 4, 4);
+  s.end();
+  EXPECT(s.count("racecheck") == 1);
+}
+
+void race_inside_a_block_is_seen_and_a_barrier_orders() {
+  Stage s({"racecheck"}, kText, 1, 64);
+  const std::uint64_t out = s.allocate(4096);
+  s.begin();
+  s.touch(0, 0, 0, kStore, Space::global, out, 4, 4);
+  s.barrier(0);
+  s.touch(0, 1, 1, kLoad, Space::global, out, 4, 4);
+  s.end();
+  EXPECT(s.report.findings().empty());
+  Stage t({"racecheck"}, kText, 1, 64);
+  const std::uint64_t out2 = t.allocate(4096);
+  t.begin();
+  t.touch(0, 0, 0, kStore, Space::global, out2, 4, 4);
+  t.touch(0, 1, 1, kLoad, Space::global, out2, 4, 4);
+  t.end();
+  EXPECT(t.count("racecheck") == 1);
+}
+
+void chunks_that_meet_are_repeated() {
+  Stage s({"racecheck"}, kText, 2, 32, 0, false, 2);
+  const std::uint64_t out = s.allocate(4096);
+  s.begin();
+  s.touch(0, 0, 0, kStore, Space::global, out, 4, 4);
+  s.touch(1, 0, 1, kLoad, Space::global, out + 124, 4, 4);
+  EXPECT(!s.end());
+  Stage t({"racecheck"}, kText, 2, 32, 0, false, 2);
+  const std::uint64_t out2 = t.allocate(4096);
+  t.begin();
+  t.touch(0, 0, 0, kStore, Space::global, out2, 4, 4);
+  t.touch(1, 0, 0, kStore, Space::global, out2 + 128, 4, 4);
+  EXPECT(t.end());
+  EXPECT(t.report.findings().empty());
+}
+
+void unordered_kernels_are_seen_and_an_event_orders() {
+  for (const bool ordered : {false, true}) {
+    Stage s({"racecheck"}, kText, 1, 32);
+    const std::uint64_t data = s.allocate(4096);
+    const auto start = s.after;
+    s.begin(2'000'001);
+    s.touch(0, 0, 0, kStore, Space::global, data, 4, 4);
+    s.end();
+    s.after = ordered ? std::vector<std::uint64_t>{2'000'001} : start;
+    s.begin(2'000'002);
+    s.touch(0, 0, 1, kLoad, Space::global, data, 4, 4);
+    s.end();
+    EXPECT(s.count("racecheck") == (ordered ? 0u : 1u));
+  }
+}
+
+void host_write_against_a_pending_copy_is_seen() {
+  Stage s({"racecheck"}, kText, 1, 32);
+  const std::uint64_t pinned = s.allocate(4096);
+  Operation host, copy;
+  host.id = 2'000'001, host.kind = OperationKind::host;
+  host.after = s.after;
+  s.all->operation_begin(host), s.all->operation_end(host);
+  copy.id = 2'000'002, copy.kind = OperationKind::copy, copy.name = "cudaMemcpyAsync", copy.after = {host.id};
+  Operation later = host;
+  later.id = 2'000'003, later.after = {host.id};
+  s.all->operation_begin(later), s.all->operation_end(later);
+  s.all->host_access(later.id, AccessKind::store, pinned, 64);
+  s.all->operation_begin(copy);
+  s.all->host_access(copy.id, AccessKind::load, pinned, 4096);
+  s.all->operation_end(copy);
+  EXPECT(s.count("racecheck") == 1);
+}
+
+}  // namespace
+
+int main() {
+#define T(name) {#name, name}
+  return run({T(ticket_with_fences_is_silent), T(ticket_without_fences_is_seen), T(ticket_with_block_fence_is_seen),
+              T(ticket_with_writers_fence_only_is_a_warning), T(missing_barrier_before_the_release_is_seen),
+              T(fence_by_every_writer_then_barrier_counts), T(acquire_and_release_order),
+              T(volatile_flag_without_fence_orders_nothing), T(plain_reset_against_atomics_is_seen),
+              T(atomics_of_many_threads_do_not_race), T(block_scope_atomics_across_blocks_are_seen),
+              T(blocks_writing_the_same_bytes_are_seen), T(different_bytes_of_a_word_do_not_race),
+              T(shared_input_is_silent_and_a_late_write_is_seen), T(race_inside_a_block_is_seen_and_a_barrier_orders),
+              T(chunks_that_meet_are_repeated), T(unordered_kernels_are_seen_and_an_event_orders),
+              T(host_write_against_a_pending_copy_is_seen)});
+}

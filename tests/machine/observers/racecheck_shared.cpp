@@ -1,0 +1,286 @@
+// racecheck on shared memory, told event by event.
+#include "stage.hpp"
+
+using namespace stage;
+
+namespace {
+
+const std::vector<std::string> kText = {"st.shared.f32 [%r1], %f1;", "ld.shared.f32 %f2, [%r2];", "st.shared.f32 [%r3], %f3;",
+                                        "cp.async.cg.shared.global [%r4], [%rd1], 16;"};
+
+void missing_barrier_between_warps_is_seen() {
+  Stage s({"racecheck"}, kText, 1, 64, 512);
+  s.begin();
+  s.touch(0, 0, 0, kStore, Space::shared, 0, 4, 4);
+  s.touch(0, 1, 1, kLoad, Space::shared, 0, 4, 4);
+  s.end();
+  EXPECT(s.count("racecheck") == 1);
+  EXPECT(s.report.findings()[0].sites[0].location.lines[0].line == 2);
+  EXPECT(s.report.findings()[0].sites[1].location.lines[0].line == 1);
+}
+
+void barrier_orders_warps() {
+  Stage s({"racecheck"}, kText, 1, 64, 512);
+  s.begin();
+  for (int i = 0; i < 3; ++i) {
+    s.touch(0, 0, 0, kStore, Space::shared, 0, 4, 4);
+    s.barrier(0);
+    s.touch(0, 1, 1, kLoad, Space::shared, 0, 4, 4);
+    s.touch(0, 0, 1, kLoad, Space::shared, 124, -4, 4);
+    s.barrier(0);
+  }
+  s.end();
+  EXPECT(s.report.findings().empty());
+}
+
+void missing_barrier_before_overwriting_is_seen() {
+  Stage s({"racecheck"}, kText, 1, 64, 512);
+  s.begin();
+  s.touch(0, 0, 0, kStore, Space::shared, 0, 4, 4);
+  s.barrier(0);
+  s.touch(0, 1, 1, kLoad, Space::shared, 0, 4, 4);
+  s.touch(0, 0, 2, kStore, Space::shared, 0, 4, 4);
+  s.end();
+  EXPECT(s.count("racecheck") == 1);
+}
+
+void lockstep_inside_a_warp_is_seen() {
+  Stage s({"racecheck"}, kText, 1, 32, 512);
+  s.begin();
+  s.touch(0, 0, 0, kStore, Space::shared, 0, 4, 4);
+  s.touch(0, 0, 1, kLoad, Space::shared, 124, -4, 4);
+  s.end();
+  EXPECT(s.count("racecheck") == 1);
+}
+
+void own_element_needs_no_sync() {
+  Stage s({"racecheck"}, kText, 1, 64, 512);
+  s.begin();
+  for (unsigned w = 0; w < 2; ++w)
+    for (int i = 0; i < 3; ++i) {
+      s.touch(0, w, 0, kStore, Space::shared, 128 * w, 4, 4);
+      s.touch(0, w, 1, kLoad, Space::shared, 128 * w, 4, 4);
+    }
+  s.end();
+  EXPECT(s.report.findings().empty());
+}
+
+void syncwarp_orders_lanes() {
+  Stage s({"racecheck"}, kText, 1, 32, 512);
+  s.begin();
+  for (int i = 0; i < 3; ++i) {
+    s.touch(0, 0, 0, kStore, Space::shared, 0, 4, 4);
+    s.syncwarp(0, 0);
+    s.touch(0, 0, 1, kLoad, Space::shared, 124, -4, 4);
+    s.syncwarp(0, 0);
+  }
+  s.end();
+  EXPECT(s.report.findings().empty());
+}
+
+void partial_syncwarp_orders_its_lanes_only() {
+  Stage s({"racecheck"}, kText, 1, 32, 512);
+  s.begin();
+  s.touch(0, 0, 0, kStore, Space::shared, 0, 4, 4, 0x0000ffff);
+  s.syncwarp(0, 0, 0x0000ffff);
+  s.touch(0, 0, 1, kLoad, Space::shared, 60, -4, 4, 0x0000ffff);
+  s.syncwarp(0, 0, 0x0000ffff);
+  s.touch(0, 0, 0, kStore, Space::shared, 0, 4, 4, 0x0000ffff);
+  s.end();
+  EXPECT(s.report.findings().empty());
+  Stage t({"racecheck"}, kText, 1, 32, 512);
+  t.begin();
+  t.touch(0, 0, 0, kStore, Space::shared, 0, 4, 4);
+  t.syncwarp(0, 0, 0x0000ffff);
+  t.touch(0, 0, 1, kLoad, Space::shared, 124, -4, 4, 0x0000ffff);  // lane l reads what lane 31 - l wrote
+  t.end();
+  EXPECT(t.count("racecheck") == 1);
+}
+
+void neighbouring_bytes_do_not_collide() {
+  Stage s({"racecheck"}, kText, 1, 64, 512);
+  s.begin();
+  s.touch(0, 0, 0, kStore, Space::shared, 0, 2, 1);
+  s.touch(0, 1, 0, kStore, Space::shared, 1, 2, 1);
+  s.touch(0, 0, 1, kLoad, Space::shared, 0, 2, 1);
+  s.barrier(0);
+  s.touch(0, 0, 1, kLoad, Space::shared, 0, 4, 4, 0xffff);
+  s.end();
+  EXPECT(s.report.findings().empty());
+  Stage t({"racecheck"}, kText, 1, 64, 512);
+  t.begin();
+  t.touch(0, 0, 0, kStore, Space::shared, 0, 2, 1);
+  t.touch(0, 1, 1, kLoad, Space::shared, 0, 2, 2);
+  t.end();
+  EXPECT(t.count("racecheck") == 1);
+}
+
+void same_value_is_a_warning() {
+  Stage s({"racecheck"}, kText, 1, 64, 512);
+  s.begin();
+  std::array<std::uint64_t, 32> ones{};
+  ones.fill(1);
+  s.touch(0, 0, 0, kStore, Space::shared, 0, 0, 4, kFullMask, Order::weak, Scope::none, ones.data());
+  s.end();
+  EXPECT(s.count("racecheck") == 0);
+  EXPECT(s.count("racecheck", report::Level::warning) == 1);
+  Stage t({"racecheck"}, kText, 1, 64, 512);
+  t.begin();
+  t.touch(0, 0, 0, kStore, Space::shared, 0, 0, 4);
+  t.end();
+  EXPECT(t.count("racecheck") == 1);
+}
+
+void async_copy_is_ordered_by_wait_and_barrier() {
+  Stage s({"racecheck"}, kText, 1, 64, 1024);
+  const std::uint64_t in = s.allocate(1024);
+  s.begin();
+  for (int i = 0; i < 3; ++i) {
+    s.copy(0, 0, 3, in, 0);
+    s.land(0, 0);
+    s.barrier(0);
+    for (unsigned w = 0; w < 2; ++w) s.touch(0, w, 1, kLoad, Space::shared, 496, -16, 16);
+    s.barrier(0);
+  }
+  s.end();
+  EXPECT(s.report.findings().empty());
+}
+
+void missing_wait_is_seen() {
+  Stage s({"racecheck"}, kText, 1, 64, 1024);
+  const std::uint64_t in = s.allocate(1024);
+  s.begin();
+  s.copy(0, 0, 3, in, 0);
+  s.barrier(0);
+  s.touch(0, 1, 1, kLoad, Space::shared, 0, 16, 16);
+  s.end();
+  EXPECT(s.count("racecheck") == 1);
+  EXPECT(s.report.findings()[0].remedy.find("wait_group") != std::string::npos);
+}
+
+void own_copy_without_wait_is_seen() {
+  Stage s({"racecheck"}, kText, 1, 32, 1024);
+  const std::uint64_t in = s.allocate(1024);
+  s.begin();
+  s.copy(0, 0, 3, in, 0);
+  s.touch(0, 0, 1, kLoad, Space::shared, 0, 16, 16);
+  s.end();
+  EXPECT(s.count("racecheck") == 1);
+}
+
+void own_copy_needs_only_the_wait() {
+  Stage s({"racecheck"}, kText, 1, 32, 1024);
+  const std::uint64_t in = s.allocate(1024);
+  s.begin();
+  s.copy(0, 0, 3, in, 0);
+  s.land(0, 0);
+  s.touch(0, 0, 1, kLoad, Space::shared, 0, 16, 16);
+  s.end();
+  EXPECT(s.report.findings().empty());
+}
+
+void wait_without_barrier_is_seen() {
+  Stage s({"racecheck"}, kText, 1, 64, 1024);
+  const std::uint64_t in = s.allocate(1024);
+  s.begin();
+  s.copy(0, 0, 3, in, 0);
+  s.land(0, 0);
+  s.touch(0, 1, 1, kLoad, Space::shared, 0, 16, 16);
+  s.end();
+  EXPECT(s.count("racecheck") == 1);
+  EXPECT(s.report.findings()[0].remedy.find("no __syncthreads() follows") != std::string::npos);
+}
+
+void only_the_waited_group_is_ordered() {
+  Stage s({"racecheck"}, kText, 1, 64, 2048);
+  const std::uint64_t in = s.allocate(2048);
+  s.begin();
+  s.copy(0, 0, 3, in, 0);
+  s.copy(0, 0, 3, in + 512, 512);
+  s.fork(0).async_wait(s.at(0, 0, 0), 1);
+  s.barrier(0);
+  s.touch(0, 1, 1, kLoad, Space::shared, 0, 16, 16);
+  EXPECT(s.report.findings().empty());
+  s.touch(0, 1, 1, kLoad, Space::shared, 512, 16, 16);
+  s.end();
+  EXPECT(s.count("racecheck") == 1);
+}
+
+void refill_before_barrier_is_seen() {
+  Stage s({"racecheck"}, kText, 1, 64, 1024);
+  const std::uint64_t in = s.allocate(1024);
+  s.begin();
+  s.copy(0, 0, 3, in, 0);
+  s.land(0, 0);
+  s.barrier(0);
+  s.touch(0, 1, 1, kLoad, Space::shared, 0, 16, 16);
+  s.copy(0, 0, 3, in, 0);
+  s.end();
+  EXPECT(s.count("racecheck") == 1);
+}
+
+void slot_reuse_forgets_the_block_before() {
+  Stage s({"racecheck"}, kText, 1, 64, 512);
+  s.begin();
+  s.touch(0, 0, 0, kStore, Space::shared, 0, 4, 4);
+  s.fork(0).block_end(s.blocks[0]);
+  s.blocks[0].index = 7;
+  s.fork(0).block_begin(s.blocks[0]);
+  s.touch(0, 1, 1, kLoad, Space::shared, 0, 4, 4);
+  s.touch(0, 1, 0, kStore, Space::shared, 128, 4, 4);
+  s.fork(0).block_end(s.blocks[0]);
+  s.blocks[0].index = 0;
+  s.fork(0).block_begin(s.blocks[0]);
+  s.end();
+  EXPECT(s.report.findings().empty());
+}
+
+void named_barrier_orders_those_that_meet() {
+  Stage s({"racecheck"}, kText, 1, 96, 512);
+  s.begin();
+  s.touch(0, 0, 0, kStore, Space::shared, 0, 4, 4);
+  BarrierArrival arrival{1, BarrierUse::arrive, 64, true, true};
+  s.fork(0).barrier_arrive(s.at(0, 0, 0), arrival);
+  arrival.use = BarrierUse::sync;
+  s.fork(0).barrier_arrive(s.at(0, 1, 0), arrival);
+  const std::vector<Mask> arrived = {kFullMask, kFullMask, 0}, waited = {0, kFullMask, 0};
+  s.fork(0).barrier_release(s.blocks[0], {1, arrived, waited});
+  s.touch(0, 1, 1, kLoad, Space::shared, 0, 4, 4);
+  EXPECT(s.report.findings().empty());
+  s.touch(0, 2, 1, kLoad, Space::shared, 0, 4, 4);
+  s.end();
+  EXPECT(s.count("racecheck") == 1);
+}
+
+void mbarrier_orders_arrivals_before_waiters() {
+  Stage s({"racecheck"}, kText, 1, 64, 512);
+  s.begin();
+  std::array<std::uint64_t, 32> address, phase{};
+  address.fill(s.blocks[0].shared + 256);
+  s.touch(0, 0, 0, kStore, Space::shared, 0, 4, 4);
+  MbarrierEvent e;
+  e.lanes = kFullMask;
+  e.address = address.data();
+  e.phase = phase.data();
+  e.op = MbarrierOp::arrive;
+  s.fork(0).mbarrier(s.at(0, 0, 0), e);
+  e.op = MbarrierOp::test;
+  e.order = Order::acquire;
+  s.fork(0).mbarrier(s.at(0, 1, 0), e);
+  s.touch(0, 1, 1, kLoad, Space::shared, 0, 4, 4);
+  s.end();
+  EXPECT(s.report.findings().empty());
+}
+
+}  // namespace
+
+int main() {
+#define T(name) {#name, name}
+  return run({T(missing_barrier_between_warps_is_seen), T(barrier_orders_warps), T(missing_barrier_before_overwriting_is_seen),
+              T(lockstep_inside_a_warp_is_seen), T(own_element_needs_no_sync), T(syncwarp_orders_lanes),
+              T(partial_syncwarp_orders_its_lanes_only), T(neighbouring_bytes_do_not_collide), T(same_value_is_a_warning),
+              T(async_copy_is_ordered_by_wait_and_barrier), T(missing_wait_is_seen), T(own_copy_without_wait_is_seen),
+              T(own_copy_needs_only_the_wait), T(wait_without_barrier_is_seen), T(only_the_waited_group_is_ordered),
+              T(refill_before_barrier_is_seen), T(slot_reuse_forgets_the_block_before), T(named_barrier_orders_those_that_meet),
+              T(mbarrier_orders_arrivals_before_waiters)});
+}
