@@ -140,13 +140,9 @@ def subject(
     plans: Callable[[Sequence[Mapping[str, Any]]], Sequence[Mapping[str, int]]] | None = None,
 ) -> ScriptedSubject:
     """A subject over those fixtures, each with two profiles."""
-    cases = {
-        f: {p: build(f, p, rows, contract) for p in ("normal", "other")} for f in fixtures
-    }
+    cases = {f: {p: build(f, p, rows, contract) for p in ("normal", "other")} for f in fixtures}
     resolved = tuple(
-        ResolvedFixture(
-            Fixture("double", f, f"pins {f}", {}), cases[f]["normal"].symbols, {"auto": 5}
-        )
+        ResolvedFixture(Fixture("double", f, f"pins {f}", {}), cases[f]["normal"].symbols, {"auto": 5})
         for f in fixtures
     )
     made = ScriptedSubject(

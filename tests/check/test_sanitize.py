@@ -153,6 +153,26 @@ def test_a_warning_is_printed_and_changes_the_verdict_only_under_strict(tmp_path
     assert outcome.verdict is Verdict.FINDINGS
 
 
+def test_on_the_cpu_device_tools_with_the_same_runs_look_on_together(tmp_path: Path) -> None:
+    """Fault: four passes of the machine where two do; or a record is given to another tool than its own."""
+
+    def races(job: Job) -> Execution:
+        if any(run.startswith("one.normal.stale") for run in job.runs):
+            failed = record("api", "cudaFree failed", 1, "host")
+            return done(job, records=(record("racecheck", "race"), failed))
+        return done(job)
+
+    made = subject(tmp_path, races)
+    made.device.name = "cpu"
+    outcomes = check_tools(made, ["memcheck", "initcheck", "racecheck", "synccheck"])
+    batches = {job.tool: job.options for job in made.device.jobs if len(job.runs) == 4}
+    assert batches == {"memcheck": {"tools": "racecheck,synccheck"}, "initcheck": {}}
+    found = {(o.check, o.fixture): [f.kind for f in o.findings] for o in outcomes if o.findings}
+    assert found == {("memcheck", "one"): ["cudaFree failed"], ("racecheck", "one"): ["race"]}
+    clean = {(o.check, o.fixture) for o in outcomes if o.verdict is Verdict.CLEAN}
+    assert len(clean) == 6
+
+
 def test_an_analysis_record_and_a_consequence_are_no_second_finding() -> None:
     """Fault: one missing barrier, or one bad access, is counted several times over."""
     hazard = record("racecheck", "RAW hazard", 8)

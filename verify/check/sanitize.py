@@ -14,8 +14,9 @@ from dataclasses import replace
 from datetime import date
 
 from verify.case.run import Run
-from verify.check.matrix import runs_for
+from verify.check.matrix import matrix, runs_for
 from verify.check.subject import Subject
+from verify.device.cpu import ALSO
 from verify.device.interface import Execution, RunStatus, Tool, ToolRecord
 from verify.device.sanitizer.suppress import suppressions_of, unsuppressed
 from verify.finding import Finding, Outcome, Severity, Verdict
@@ -38,36 +39,49 @@ PROMISED: Mapping[Tool, str] = {
 
 
 def check_tools(subject: Subject, tools: Sequence[Tool]) -> list[Outcome]:
-    """One outcome for each tool and fixture, the tools side by side."""
-    with ThreadPoolExecutor(len(tools)) as side_by_side, ThreadPoolExecutor(PROCESSES) as alone:
-        outcomes = side_by_side.map(lambda tool: check_tool(subject, tool, alone), tools)
+    """One outcome for each tool and fixture, the tools side by side.
+
+    On the CPU device every tool is a check of one machine, so tools that run the same runs look on together.
+    """
+    groups: dict[object, list[Tool]] = {}
+    for tool in tools:
+        row = matrix()[tool]
+        same_runs = (row.profiles, row.mode, row.fills) if subject.device.name == "cpu" else tool
+        groups.setdefault(same_runs, []).append(tool)
+    with ThreadPoolExecutor(len(groups)) as side_by_side, ThreadPoolExecutor(PROCESSES) as alone:
+        outcomes = side_by_side.map(lambda group: check_group(subject, group, alone), groups.values())
         return [outcome for listed in outcomes for outcome in listed]
 
 
-def check_tool(subject: Subject, tool: Tool, alone: Executor) -> list[Outcome]:
-    """One outcome a fixture. alone: runs the suspects."""
-    tripwire = subject.device.tripwire(tool)
-    runs = {f: tuple(map(_undirtied, runs_for(tool, cases))) for f, cases in subject.cases.items()}
+def check_group(subject: Subject, tools: Sequence[Tool], alone: Executor) -> list[Outcome]:
+    """One outcome for each tool and fixture, of tools that share processes. alone: runs the suspects."""
+    tripwires = {tool: subject.device.tripwire(tool) for tool in tools}
+    runs = {f: tuple(map(_undirtied, runs_for(tools[0], cases))) for f, cases in subject.cases.items()}
     every = [run for fixture_runs in runs.values() for run in fixture_runs]
-    batch = _under(subject, tool, every, "batch")
+    batch = _under(subject, tools, every, "batch")
     suspects = _suspects(every, batch)
     if suspects:
-        subject.progress(f"{subject.contract.name}: {tool} repeats {len(suspects)} runs alone")
+        subject.progress(f"{subject.contract.name}: {', '.join(tools)} repeats {len(suspects)} runs alone")
     executions: dict[str, Execution] = dict.fromkeys((run.id for run in every), batch)
     executions |= zip(
-        (run.id for run in suspects), alone.map(lambda run: _alone(subject, tool, run), suspects), strict=True
+        (run.id for run in suspects),
+        alone.map(lambda run: _under(subject, tools, [run], run.id), suspects),
+        strict=True,
     )
     for run in suspects:
         # Tools side by side share the memory: what did not fit beside others may fit alone.
         if executions[run.id].results[run.id].status is RunStatus.REFUSED_MEMORY:
-            executions[run.id] = _alone(subject, tool, run)
-    general = [] if tripwire.ok else [tripwire.reason]
-    if lost := _unrepeated(batch, [executions[run.id] for run in suspects]):
-        general.append(f"{tool} over all cases together reported what no case alone repeats: {lost.message}")
-    return [
-        _judge(subject, tool, fixture, fixture_runs, executions, batch, general)
-        for fixture, fixture_runs in runs.items()
-    ]
+            executions[run.id] = _under(subject, tools, [run], run.id)
+    outcomes = []
+    for tool in tools:
+        general = [] if tripwires[tool].ok else [tripwires[tool].reason]
+        if lost := _unrepeated(tool, batch, [executions[run.id] for run in suspects]):
+            general.append(f"{tool} over all cases reported what no case alone repeats: {lost.message}")
+        outcomes += [
+            _judge(subject, tool, fixture, fixture_runs, executions, batch, general)
+            for fixture, fixture_runs in runs.items()
+        ]
+    return outcomes
 
 
 def _undirtied(run: Run) -> Run:
@@ -90,19 +104,22 @@ def _suspects(runs: Sequence[Run], batch: Execution) -> list[Run]:
     return unfinished
 
 
-def _unrepeated(batch: Execution, alone: Sequence[Execution]) -> ToolRecord | None:
+def _unrepeated(tool: Tool, batch: Execution, alone: Sequence[Execution]) -> ToolRecord | None:
     """A record of the batch in a function (or of a kind) that no run alone reports: it must not get lost."""
-    seen = {record.function or record.kind for execution in alone for record in execution.records}
-    return next((r for r in batch.records if (r.function or r.kind) not in seen), None)
+    seen = {r.function or r.kind for execution in alone for r in _records(tool, execution)}
+    return next((r for r in _records(tool, batch) if (r.function or r.kind) not in seen), None)
 
 
-def _alone(subject: Subject, tool: Tool, run: Run) -> Execution:
-    return _under(subject, tool, [run], run.id)
+def _records(tool: Tool, execution: Execution) -> list[ToolRecord]:
+    """The tool's own records, and for memcheck what is no tool's: runtime calls that failed."""
+    also = ("api",) if tool == "memcheck" else ()
+    return [record for record in execution.records if record.tool in (tool, *also)]
 
 
-def _under(subject: Subject, tool: Tool, runs: Sequence[Run], name: str) -> Execution:
-    """One process under the tool, without the records that are known false alarms of its version."""
-    execution = subject.start(runs, f"{tool}-{name}", tool, timeout=RUN_SECONDS)
+def _under(subject: Subject, tools: Sequence[Tool], runs: Sequence[Run], name: str) -> Execution:
+    """One process under the tools, without the records that are known false alarms of its version."""
+    others = {ALSO: ",".join(tools[1:])} if len(tools) > 1 else {}
+    execution = subject.start(runs, f"{'-'.join(tools)}-{name}", tools[0], others, timeout=RUN_SECONDS)
     version = subject.device.info().versions.get(SANITIZER)
     if version is None or not execution.records:
         return execution
@@ -130,16 +147,15 @@ def _judge(
     for run in runs:
         execution = executions[run.id]
         result = execution.results[run.id]
-        if execution is not batch:
-            findings += [_finding(subject, tool, fixture, run, r) for r in distinct_faults(execution.records)]
-        errors = execution is not batch and bool(execution.records)
+        records = [] if execution is batch else _records(tool, execution)
+        findings += [_finding(subject, tool, fixture, run, r) for r in distinct_faults(records)]
         if result.status is RunStatus.REFUSED_MEMORY:
             short.append(f"{run.case.id} {result.error}")
         elif result.status is RunStatus.NOT_RUN:
             short.append(result.error or execution.doubt)
-        elif result.status is not RunStatus.DONE and not errors:
+        elif result.status is not RunStatus.DONE and not records:
             doubts.append(f"{run.case.id} under {tool}: {result.error}, and {tool} reports nothing")
-        elif execution.doubt and not errors:
+        elif execution.doubt and not records:
             doubts.append(f"{run.case.id}: {execution.doubt}")
     doubts += general
     measures = {"runs": len(runs), "seconds": sum({id(e): e.seconds for e in _of(runs, executions)}.values())}

@@ -27,7 +27,7 @@ from verify.device.sanitizer.program import Missing, Sanitizer, find_sanitizer
 from verify.device.sanitizer.proof import doubt_of_process, doubt_of_runs, first_doubt
 from verify.device.sanitizer.read_log import read_logs
 from verify.device.sanitizer.tripwire import Tripwires
-from verify.device.session import Command, ProcessEnd, Session, run_session
+from verify.device.session import Command, ProcessEnd, Session, harness_command, run_session
 from verify.harness.toolchain import find_toolchain
 
 
@@ -122,7 +122,9 @@ class GpuDevice:
             def command(index: int, runs: Sequence[str]) -> Command:
                 text, xml = logs(index)
                 files = ("--log-file", str(text), "--save", str(xml), "--xml")
-                argv = (str(sanitizer.path), *options, *files, *harness_command(job, runs))
+                # Live regions are for memcheck: initcheck takes each new region for unwritten memory.
+                program = harness_command(job, runs, regions=tool == "memcheck")
+                argv = (str(sanitizer.path), *options, *files, *program)
                 return Command(argv, environment)
 
             session = run_session(job, command, progress)
@@ -162,16 +164,6 @@ def _probe_once() -> Probe:
 def _pool_once() -> GpuPool:
     """One pool a process: a second one would wait for the first one's locks."""
     return GpuPool(_probe_once().gpus)
-
-
-def harness_command(job: Job, runs: Sequence[str]) -> tuple[str, ...]:
-    """The harness's own command line for these runs of the pack.
-
-    Live regions are for memcheck: initcheck would take each new region for unwritten memory.
-    """
-    only = [word for run in runs for word in ("--only", run)]
-    regions = () if job.tool in (None, "memcheck") else ("--no-regions",)
-    return (str(job.binary), "run", "--pack", str(job.pack), "--out", str(job.out), *regions, *only)
 
 
 def _doubt_of_native(session: Session) -> str:

@@ -129,6 +129,16 @@ class _Progress:
         return True
 
 
+def harness_command(job: Job, runs: Sequence[str], *, regions: bool = True) -> tuple[str, ...]:
+    """The harness's own command line for these runs of the pack.
+
+    regions: tell a memory checker which bytes of each buffer may be touched; no work without one.
+    """
+    only = [word for run in runs for word in ("--only", run)]
+    closed = () if regions else ("--no-regions",)
+    return (str(job.binary), "run", "--pack", str(job.pack), "--out", str(job.out), *closed, *only)
+
+
 def run_session(
     job: Job,
     command_for: Callable[[int, Sequence[str]], Command],
