@@ -35,10 +35,23 @@ inline bool fits(const RunLine& line, const CaseFile& file, const CaseFile* capt
     return false;
 }
 
+// Runs of one case usually follow each other, so the last case read is kept.
+inline std::shared_ptr<const CaseFile> case_at(const std::string& path) {
+    static std::string last_path;
+    static std::shared_ptr<const CaseFile> last;
+    if (path.empty()) return nullptr;
+    if (path != last_path) {
+        last_path.clear();  // should the file not load
+        last = std::make_shared<const CaseFile>(load_case(path));
+        last_path = path;
+    }
+    return last;
+}
+
 inline void do_run(const RunLine& line, const std::string& folder, bool regions) {
-    const CaseFile file = load_case(line.case_path);
-    std::unique_ptr<CaseFile> captured;
-    if (!line.captured_path.empty()) captured = std::make_unique<CaseFile>(load_case(line.captured_path));
+    const std::shared_ptr<const CaseFile> captured = case_at(line.captured_path);
+    const std::shared_ptr<const CaseFile> held = case_at(line.case_path);
+    const CaseFile& file = *held;
     if (!fits(line, file, captured.get())) return;
 
     Stream own_stream;

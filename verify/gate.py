@@ -6,6 +6,7 @@ plan is asked, cases are built, checks run on the device, outcomes become the re
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +25,7 @@ from verify.check.poison import check_poison
 from verify.check.sanitize import check_tools
 from verify.check.subject import Subject
 from verify.contract import Contract
-from verify.device.interface import TOOLS, Device, Tool
+from verify.device.interface import TOOLS, Device, DeviceInfo, Tool
 from verify.device.sanitizer.suppress import suppression_notes, suppressions_of
 from verify.discovery import fixture_file, own_contract_files, source_file
 from verify.finding import Outcome
@@ -131,13 +132,18 @@ def run_gate(selection: Selection, device: Device | None, missing: str, progress
     checks = selection.checks or usual_checks(device)
     info = device.info() if device is not None else None
     reports = []
-    with tempfile.TemporaryDirectory(prefix="verify-") as scratch:
-        for contract in selection.contracts:
+    architectures = [selection.architecture or _own_architecture(c, info) for c in selection.contracts]
+    with (
+        tempfile.TemporaryDirectory(prefix="verify-") as scratch,
+        ThreadPoolExecutor(len(os.sched_getaffinity(0))) as compilers,
+    ):
+        # Later kernels compile while earlier ones run. What fails here fails again, and is told, in its turn.
+        for contract, architecture in list(zip(selection.contracts, architectures, strict=True))[1:]:
+            compilers.submit(build_harness, contract, architecture, progress)
+        for contract, architecture in zip(selection.contracts, architectures, strict=True):
             begun = time.monotonic()
             progress(f"{contract.name}: building the harness")
             sm_count = info.sm_count if info is not None else 132
-            own = info.architecture if info is not None else contract.architectures[-1]
-            architecture = selection.architecture or own
             ready = prepare(contract, selection.select, architecture, sm_count, progress)
             if device is None:
                 outcomes = _without_device(ready, checks, missing)
@@ -156,6 +162,11 @@ def run_gate(selection: Selection, device: Device | None, missing: str, progress
             )
     notes = _notes(device, selection.contracts)
     return Report(tuple(reports), info, tuple(checks), notes, time.monotonic() - started, selection.strict)
+
+
+def _own_architecture(contract: Contract, info: DeviceInfo | None) -> str:
+    """The device's architecture; without one, the newest that the contract names."""
+    return info.architecture if info is not None else contract.architectures[-1]
 
 
 def _notes(device: Device | None, contracts: Sequence[Contract]) -> tuple[str, ...]:

@@ -152,6 +152,8 @@ def link_command(objects: Sequence[Path], tools: Toolchain) -> tuple[str, ...]:
         *(f"-Xlinker=--wrap={name}" for name in WRAPPED),
         *map(str, objects),
         *tools.link_flags(),
+        # Found without LD_LIBRARY_PATH, and yet replaced by it: a run path comes after it.
+        f"-Xlinker=-rpath={tools.library},--enable-new-dtags",
         "-ldl",
     )
 

@@ -133,7 +133,7 @@ def _build_lines(contract: Contract, build: Build, name: str, swept: bool) -> li
         "# The runtime of NVIDIA's Python wheels has no libcudart.so, so it is named in full.",
         'LINK="-cudart shared"',
         'if [ -e "$ROOT/lib/libcudart.so.13" ] && [ ! -e "$ROOT/lib/libcudart.so" ]; then',
-        '    LINK="-cudart none -L$ROOT/lib -l:libcudart.so.13 -Xlinker -rpath=$ROOT/lib"',
+        '    LINK="-cudart none -L$ROOT/lib -l:libcudart.so.13 -Xlinker -rpath=$ROOT/lib,--enable-new-dtags"',
         "fi",
         f'"$NVCC" {shlex.join([*flags, *wraps, "-o", name, f"{name}.cu"])} $LINK -ldl',
     ]
