@@ -41,6 +41,15 @@ inline constexpr std::uint64_t kGuardBytes = std::uint64_t{256} << 10;
 inline bool in_global_arena(std::uint64_t address) { return address - kArenaBase < kGlobalBytes; }
 inline bool in_arena(std::uint64_t address) { return address - kArenaBase < kArenaBytes; }
 
+// One byte for every 64 KB of the global arena: not 0 when a live object reaches into it. A coarse test that an access
+// does not go where nothing is, cheap enough for every access; exact bounds are memcheck's.
+inline constexpr unsigned kGranuleShift = 16;
+inline constexpr std::uint64_t kGranuleBase = kArenaBase - (std::uint64_t{1} << 36);
+inline std::uint8_t* granule_of(std::uint64_t address) {
+  return reinterpret_cast<std::uint8_t*>(kGranuleBase + ((address - kArenaBase) >> kGranuleShift));
+}
+inline bool granule_live(std::uint64_t address) { return *granule_of(address) != 0; }
+
 // Reserves `bytes` of zeroed, lazily backed memory at `address` (0: anywhere). Throws std::bad_alloc.
 std::byte* reserve(std::uint64_t bytes, std::uint64_t address = 0);
 // Gives the pages back; the region stays reserved and reads as zero.

@@ -1,0 +1,176 @@
+// A resident block: its warps, special registers, shared and local storage.
+#include <algorithm>
+#include <cstring>
+
+#include "lanes.hpp"
+#include "schedule.hpp"
+
+namespace machine {
+namespace {
+
+// What memory holds before anyone wrote it: NaN in every floating-point format, an absurd index.
+constexpr int kUnwritten = 0xff;
+
+// SplitMix64: the schedule's permutation by seed.
+std::uint64_t mix(std::uint64_t v) {
+  v += 0x9e3779b97f4a7c15u;
+  v = (v ^ (v >> 30)) * 0xbf58476d1ce4e5b9u;
+  v = (v ^ (v >> 27)) * 0x94d049bb133111ebu;
+  return v ^ (v >> 31);
+}
+
+void fill_specials(Warp& w, const Block& block, const Worker& k) {
+  auto* room = w.bank[2];
+  auto put = [&](Special s, auto value_of) {
+    auto* d = reinterpret_cast<std::uint32_t*>(room + static_cast<std::uint32_t>(s) * 128);
+    for (unsigned l = 0; l < kWarp; ++l) d[l] = static_cast<std::uint32_t>(value_of(l));
+  };
+  const Dim3 &b = k.request->block, &g = k.request->grid, &id = block.info.id;
+  const std::uint32_t first = w.index * kWarp;
+  put(Special::tid_x, [&](unsigned l) { return (first + l) % b.x; });
+  put(Special::tid_y, [&](unsigned l) { return (first + l) / b.x % b.y; });
+  put(Special::tid_z, [&](unsigned l) { return (first + l) / b.x / b.y; });
+  const std::pair<Special, std::uint32_t> uniform[] = {
+      {Special::ntid_x, b.x},     {Special::ntid_y, b.y},     {Special::ntid_z, b.z},     {Special::ctaid_x, id.x},
+      {Special::ctaid_y, id.y},   {Special::ctaid_z, id.z},   {Special::nctaid_x, g.x},   {Special::nctaid_y, g.y},
+      {Special::nctaid_z, g.z},   {Special::warpid, w.index}, {Special::nwarpid, 64},
+      {Special::smid, static_cast<std::uint32_t>(block.info.index % k.options->multiprocessors)},
+      {Special::nsmid, k.options->multiprocessors},
+      {Special::gridid, static_cast<std::uint32_t>(k.request->operation)},
+      {Special::dynamic_smem_size, k.request->dynamic_shared},
+      {Special::total_smem_size, k.request->kernel->shared().declared + k.request->dynamic_shared},
+      {Special::envreg1, static_cast<std::uint32_t>(k.grid_workspace >> 32)},
+      {Special::envreg2, static_cast<std::uint32_t>(k.grid_workspace)},
+      {Special::zero, 0u},        {Special::one, 1u}};
+  for (const auto& [s, v] : uniform) put(s, [&, value = v](unsigned) { return value; });
+  put(Special::laneid, [](unsigned l) { return l; });
+  put(Special::lanemask_eq, [](unsigned l) { return 1u << l; });
+  put(Special::lanemask_lt, [](unsigned l) { return (1u << l) - 1; });
+  put(Special::lanemask_le, [](unsigned l) { return (1u << l) | ((1u << l) - 1); });
+  put(Special::lanemask_gt, [](unsigned l) { return ~((1u << l) | ((1u << l) - 1)); });
+  put(Special::lanemask_ge, [](unsigned l) { return ~((1u << l) - 1); });
+}
+
+}  // namespace
+
+void start_block(Block& block, Worker& k, std::uint64_t index, std::uint32_t slot) {
+  const Dim3 &g = k.request->grid, &b = k.request->block;
+  const auto& program = *k.program;
+  const SharedLayout& layout = k.request->kernel->shared();
+  const std::uint32_t threads = static_cast<std::uint32_t>(b.count());
+  const std::uint32_t extent = std::max(layout.extent, k.request->dynamic_shared != 0 ? layout.dynamic_base + k.request->dynamic_shared : 0);
+  auto& space = AddressSpace::instance();
+  if (block.shared_bytes < extent || block.shared == nullptr) {
+    if (block.shared != nullptr) space.on_chip_release(block.shared, block.shared_bytes);
+    block.shared_bytes = std::max(extent, 64u);
+    block.shared = space.on_chip(block.shared_bytes);
+  }
+  for (const auto& v : layout.variables) std::memset(block.shared + v.base, kUnwritten, v.size);
+  if (k.request->dynamic_shared != 0) std::memset(block.shared + layout.dynamic_base, kUnwritten, k.request->dynamic_shared);
+  block.warp_count = (threads + kWarp - 1) / kWarp;
+  const std::uint64_t local_warp = std::uint64_t{program.local_bytes + 3} / 4 * 4 * kWarp;
+  if (block.local_bytes < local_warp * block.warp_count) {
+    if (block.local != nullptr) space.on_chip_release(block.local, block.local_bytes);
+    block.local_bytes = local_warp * block.warp_count;
+    block.local = space.on_chip(block.local_bytes);
+  }
+  block.info = BlockInfo{};
+  block.info.launch = k.launch;
+  block.info.index = index;
+  block.info.id = {static_cast<std::uint32_t>(index % g.x), static_cast<std::uint32_t>(index / g.x % g.y), static_cast<std::uint32_t>(index / g.x / g.y)};
+  block.info.slot = slot;
+  block.info.shared = reinterpret_cast<std::uint64_t>(block.shared);
+  block.info.shared_extent = extent;
+  block.info.threads = threads;
+  block.alive_threads = threads;
+  for (auto& barrier : block.barriers) barrier = BarrierState{};
+  block.mbarriers.clear();
+  block.async_arrivals.clear();
+  block.next_copy = 0;
+  block.done = false;
+  while (block.warps.size() < block.warp_count) block.warps.push_back(std::make_unique<Warp>());
+  const Function& entry = program.functions.front();
+  for (std::uint32_t k2 = 0; k2 < block.warp_count; ++k2) {
+    Warp& w = *block.warps[k2];
+    w.index = k2;
+    w.block = &block;
+    w.worker = &k;
+    w.observer = k.observer;
+    const std::uint32_t rest = threads - k2 * kWarp;
+    w.alive = rest >= kWarp ? kFullMask : (Mask{1} << rest) - 1;
+    w.local_bytes = program.local_bytes;
+    w.local = block.local == nullptr ? nullptr : block.local + k2 * local_warp;
+    const std::uint64_t own = std::uint64_t{entry.local_bytes} * kWarp;
+    if (own != 0) std::memset(w.local, kUnwritten, own);
+    if (w.specials_room.empty()) w.specials_room.resize(kSpecialBytes);
+    w.bank[2] = w.specials_room.data();
+    fill_specials(w, block, k);
+    start_warp(w, entry);
+  }
+  if (k.observer != nullptr) k.observer->block_begin(block.info);
+}
+
+void finish_block(Block& block, Worker& k) {
+  if (k.observer != nullptr) k.observer->block_end(block.info);
+}
+
+bool run_block(Block& block, Worker& k, std::uint64_t round) {
+  const std::uint64_t seed = k.options->seed;
+  const std::uint32_t n = block.warp_count;
+  const std::uint32_t start = seed == 0 ? 0 : static_cast<std::uint32_t>(mix(seed ^ mix(block.info.index * 0x10001 + round)) % n);
+  const bool backwards = seed != 0 && (mix(seed + round * 7 + block.info.index) & 1) != 0;
+  std::int64_t quantum = static_cast<std::int64_t>(k.options->quantum);
+  if (seed != 0) quantum = 1 + static_cast<std::int64_t>(mix(seed * 3 + round + block.info.index) % static_cast<std::uint64_t>(quantum));
+  bool ran = false;
+  k.all_polling = true;
+  for (std::uint32_t s = 0; s < n; ++s) {
+    const std::uint32_t at = backwards ? (start + n - s) % n : (start + s) % n;
+    Warp& w = *block.warps[at];
+    if (!runnable(w)) continue;
+    ran = true;
+    const auto polls = k.polls;
+    run_warp(w, quantum);
+    const bool polled = k.polls != polls && (w.stop == Stop::paused || w.stop == Stop::yielded);
+    k.all_polling = k.all_polling && polled;
+    if (k.status != LaunchStatus::ok) return true;
+    if (w.alive != 0 && !runnable(w)) settle_gathering(w);
+  }
+  block.done = block.alive_threads == 0;
+  return ran;
+}
+
+std::string waiting(const Block& block, unsigned most) {
+  std::string text;
+  unsigned shown = 0;
+  for (std::uint32_t k = 0; k < block.warp_count; ++k) {
+    const Warp& w = *block.warps[k];
+    for (const auto& f : w.others) {
+      if (shown++ >= most) return text + "; ...";
+      const Location at = w.worker->request->kernel->location(f.pc->pc);
+      char mask[16];
+      std::snprintf(mask, sizeof mask, "0x%08x", f.lanes);
+      if (!text.empty()) text += "; ";
+      text += "block (" + std::to_string(block.info.id.x) + "," + std::to_string(block.info.id.y) + "," + std::to_string(block.info.id.z) +
+              ") warp " + std::to_string(w.index) + " lanes " + mask;
+      switch (f.wait) {
+        case Stop::barrier: {
+          const auto& b = block.barriers[f.barrier];
+          const std::uint32_t expected = b.expected != 0 ? b.expected : block.alive_threads;
+          text += " waits at barrier " + std::to_string(f.barrier) + ", where " + std::to_string(b.count) + " of " + std::to_string(expected) + " threads have arrived";
+          break;
+        }
+        case Stop::collective: {
+          std::snprintf(mask, sizeof mask, "0x%08x", f.need);
+          text += std::string(" waits for lanes ") + mask + " of its warp";
+          break;
+        }
+        default: text += " polls"; break;
+      }
+      if (!at.lines.empty()) text += " (" + at.lines.front().file + ":" + std::to_string(at.lines.front().line) + ")";
+      else text += " (PTX line " + std::to_string(at.ptx_line) + ")";
+    }
+  }
+  return text;
+}
+
+}  // namespace machine

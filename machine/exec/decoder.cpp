@@ -1,0 +1,855 @@
+#include "decoder.hpp"
+
+#include <cstring>
+
+#include "../reader/declaration.hpp"
+#include "kernel.hpp"
+
+namespace machine {
+namespace {
+
+std::uint32_t round_up(std::uint32_t value, std::uint32_t to) { return (value + to - 1) / to * to; }
+
+struct SpecialName {
+  std::string_view name;
+  Special special;
+};
+constexpr SpecialName kSpecials[] = {
+    {"%tid.x", Special::tid_x},         {"%tid.y", Special::tid_y},         {"%tid.z", Special::tid_z},
+    {"%ntid.x", Special::ntid_x},       {"%ntid.y", Special::ntid_y},       {"%ntid.z", Special::ntid_z},
+    {"%ctaid.x", Special::ctaid_x},     {"%ctaid.y", Special::ctaid_y},     {"%ctaid.z", Special::ctaid_z},
+    {"%nctaid.x", Special::nctaid_x},   {"%nctaid.y", Special::nctaid_y},   {"%nctaid.z", Special::nctaid_z},
+    {"%laneid", Special::laneid},       {"%warpid", Special::warpid},       {"%nwarpid", Special::nwarpid},
+    {"%smid", Special::smid},           {"%nsmid", Special::nsmid},         {"%gridid", Special::gridid},
+    {"%lanemask_eq", Special::lanemask_eq}, {"%lanemask_le", Special::lanemask_le}, {"%lanemask_lt", Special::lanemask_lt},
+    {"%lanemask_ge", Special::lanemask_ge}, {"%lanemask_gt", Special::lanemask_gt},
+    {"%dynamic_smem_size", Special::dynamic_smem_size}, {"%total_smem_size", Special::total_smem_size},
+    {"%aggr_smem_size", Special::total_smem_size},
+    {"%envreg1", Special::envreg1},     {"%envreg2", Special::envreg2},
+    // A launch without clusters is one of clusters of one block.
+    {"%clusterid.x", Special::ctaid_x}, {"%clusterid.y", Special::ctaid_y}, {"%clusterid.z", Special::ctaid_z},
+    {"%nclusterid.x", Special::nctaid_x}, {"%nclusterid.y", Special::nctaid_y}, {"%nclusterid.z", Special::nctaid_z},
+    {"%cluster_ctaid.x", Special::zero}, {"%cluster_ctaid.y", Special::zero}, {"%cluster_ctaid.z", Special::zero},
+    {"%cluster_nctaid.x", Special::one}, {"%cluster_nctaid.y", Special::one}, {"%cluster_nctaid.z", Special::one},
+    {"%cluster_ctarank", Special::zero}, {"%cluster_nctarank", Special::one},
+};
+
+}  // namespace
+
+Decoder::Decoder(const ModuleText& m, Program& p, Function& f, const Options& o) : module(m), program(p), function(f), options(o) {
+  true_ = constant_mask(kFullMask);
+  guard_ = true_;
+}
+
+void Decoder::fail(const std::string& what) const {
+  throw PtxError("kernel '" + program.kernel + "'" + (function.is_kernel ? "" : ", function '" + function.name + "'") + ", PTX line " +
+                 std::to_string(line_) + ": " + what + (opcode_.empty() ? "" : " in '" + std::string(opcode_) + "'"));
+}
+void Decoder::refuse_type(Type t) const { fail("type '." + std::string(name_of(t)) + "' is not supported"); }
+
+// ---- statements --------------------------------------------------------------------------------------------------
+
+void Decoder::run(Text body) {
+  open_scope();
+  // Parameters are names like any other.
+  while (!body.done()) statement(body);
+  if (scopes_.size() != 1) fail("a '{' is not closed");
+  opcode_ = "ret";
+  guard_ = true_;
+  flip_ = 0;
+  line_ = body.line();
+  finish();
+}
+
+void Decoder::statement(Text& text) {
+  opcode_ = {};
+  const char c = text.peek();
+  line_ = text.line();
+  if (c == '{') {
+    text.take('{');
+    open_scope();
+    return;
+  }
+  if (c == '}') {
+    text.take('}');
+    if (scopes_.size() == 1) text.fail("unexpected '}'");
+    close_scope();
+    return;
+  }
+  if (c == ';') {
+    text.take(';');
+    return;
+  }
+  Operand guard;
+  bool guarded = false;
+  if (text.take('@')) {
+    guarded = true;
+    guard.negated = text.take('!');
+    guard.kind = Operand::name;
+    guard.text = text.word();
+  }
+  const auto word = text.word();
+  if (word.empty()) text.fail(std::string("unexpected '") + text.raw() + "'");
+  if (!guarded && word[0] == '.') {
+    directive(text, word);
+    return;
+  }
+  if (!guarded && text.raw() == ':') {
+    text.take(':');
+    if (text.peek() == '.') {
+      const auto kind = text.word();
+      if (kind == ".branchtargets") {
+        auto& list = scopes_.back().targets[word];
+        do list.push_back(text.word());
+        while (text.take(','));
+        text.expect(';');
+        return;
+      }
+      if (kind == ".callprototype" || kind == ".calltargets") {
+        text.until(';');
+        text.expect(';');
+        return;
+      }
+      place_label(word);
+      directive(text, kind);
+      return;
+    }
+    place_label(word);
+    return;
+  }
+  instruction(text, word, guarded ? &guard : nullptr);
+}
+
+void Decoder::directive(Text& text, std::string_view word) {
+  if (word == ".loc") return location(text);
+  if (word == ".reg") return declare_registers(text);
+  if (word == ".local" || word == ".shared" || word == ".param") return declare_memory(text, word);
+  if (word == ".pragma") {
+    text.string();
+    text.expect(';');
+    return;
+  }
+  if (word == ".maxntid" || word == ".minnctapersm" || word == ".reqntid" || word == ".maxnreg") text.fail("'" + std::string(word) + "' inside a body");
+  text.fail("kernel '" + program.kernel + "': unknown directive '" + std::string(word) + "'");
+}
+
+void Decoder::location(Text& text) {
+  auto number = [&] {
+    Number n;
+    const auto word = text.word();
+    if (!parse_number(word, n)) text.fail("bad .loc number '" + std::string(word) + "'");
+    return static_cast<std::uint32_t>(n.bits);
+  };
+  SourcePosition position;
+  position.file = number();
+  position.line = number();
+  const auto column = number();
+  while (text.take(',')) {
+    const auto word = text.word();
+    if (word == "function_name") {
+      position.function = text.word();
+      if (text.take('+')) number();
+    } else if (word == "inlined_at") {
+      const auto file = number();
+      const auto line = number();
+      const auto col = number();
+      // The call site is the position last seen with these numbers, which may be inlined itself.
+      auto found = program.position_index.find({file, line, col});
+      if (found != program.position_index.end()) {
+        position.inlined_at = found->second;
+      } else {
+        program.positions.push_back({file, line, 0, {}});
+        position.inlined_at = static_cast<std::uint32_t>(program.positions.size() - 1);
+      }
+    } else {
+      text.fail("unknown .loc attribute '" + std::string(word) + "'");
+    }
+  }
+  program.positions.push_back(position);
+  location_ = static_cast<std::uint32_t>(program.positions.size() - 1);
+  program.position_index[{position.file, position.line, column}] = location_;
+}
+
+void Decoder::declare_registers(Text& text) {
+  Declaration first;
+  bool more = false;
+  do {
+    const auto d = more ? parse_declarator(text, first) : parse_declaration(text);
+    first = d;
+    more = true;
+    const unsigned bytes = bytes_of(d.type);
+    if (bytes > 8) text.fail("registers of type '." + std::string(name_of(d.type)) + "' are not supported");
+    if (d.vector != 1 || d.is_array) text.fail("vector registers are not supported");
+    if (d.count_range != 0) {
+      scopes_.back().ranges.push_back({d.name, d.count_range, d.type});
+    } else {
+      Variable v;
+      v.kind = Variable::reg;
+      v.type = d.type;
+      v.bytes = static_cast<std::uint8_t>(bytes);
+      scopes_.back().names[d.name] = v;
+    }
+  } while (text.take(','));
+  text.expect(';');
+}
+
+void Decoder::declare_memory(Text& text, std::string_view space) {
+  do {
+    const auto d = parse_declaration(text);
+    Variable v;
+    v.size = d.bytes;
+    v.type = d.type;
+    if (space == ".local") {
+      v.kind = Variable::local;
+      v.address = round_up(function.local_bytes, std::max(d.align, 4u));
+      if (v.address + d.bytes > (1u << 24)) text.fail("local array '" + std::string(d.name) + "' is too large");
+      function.local_bytes = static_cast<std::uint32_t>(round_up(static_cast<std::uint32_t>(v.address + d.bytes), 4));
+      if (function.is_kernel)
+        program.local.arrays.push_back(Object{.id = 0, .kind = ObjectKind::local, .state = ObjectState::live, .base = v.address,
+                                              .size = d.bytes, .align = d.align, .name = std::string(d.name), .allocated = 0, .freed = 0});
+    } else if (space == ".shared") {
+      v.kind = Variable::shared;
+      bool found = false;
+      for (const auto& s : program.shared->variables)
+        if (s.name == d.name) v.address = s.base, found = true;
+      if (!found && d.open_array) v.kind = Variable::dynamic_shared, v.address = program.shared->dynamic_base, found = true;
+      if (!found) text.fail("shared variable '" + std::string(d.name) + "' has no place");
+    } else {
+      v.kind = Variable::param_area;
+      if (d.bytes > (1u << 16)) text.fail("parameter '" + std::string(d.name) + "' is too large");
+      ParamArea area;
+      area.name = d.name;
+      area.bytes = round_up(static_cast<std::uint32_t>(d.bytes), 4);
+      area.slot = slot(Bank::registers, function.frame_bytes);
+      function.frame_bytes += area.bytes / 4 * 128;
+      v.slot = static_cast<Slot>(area_list_.size());
+      area_list_.push_back(area);
+    }
+    scopes_.back().names[d.name] = v;
+  } while (text.take(','));
+  text.expect(';');
+}
+
+void Decoder::instruction(Text& text, std::string_view word, Operand* guard) {
+  const auto start = text.offset() - word.size();
+  opcode_ = word;
+  modifiers_.clear();
+  taken_ = 0;
+  // Split at '.', keep "L2::128B" whole.
+  std::size_t at = word.find('.');
+  base_ = word.substr(0, at);
+  while (at != std::string_view::npos) {
+    const auto from = at + 1;
+    at = word.find('.', from);
+    modifiers_.push_back(word.substr(from, at == std::string_view::npos ? at : at - from));
+  }
+  if (modifiers_.size() > 60) fail("too many modifiers");
+  operands_.clear();
+  if (text.peek() != ';') {
+    do {
+      operands_.push_back(parse_operand(text));
+      if (operands_.size() > 64) fail("too many operands");
+    } while (text.take(','));
+  }
+  const auto finish_at = text.offset();
+  text.expect(';');
+  if (guard != nullptr) {
+    flip_ = guard->negated ? kFullMask : 0;
+    Operand plain = *guard;
+    plain.negated = false;
+    guard_ = predicate_source(plain);
+  } else {
+    guard_ = true_;
+    flip_ = 0;
+  }
+  const Opcode* opcode = find_opcode(base_);
+  if (opcode == nullptr) fail("unknown instruction");
+  pc_ = static_cast<std::uint32_t>(program.statements.size());
+  program.statements.push_back({line_, location_, std::string_view(module.text).substr(start, finish_at - start)});
+  class_ = opcode->klass;
+  const auto before = function.code.size();
+  opcode->decode(*this);
+  if (function.code.size() != before) {
+    auto& block = function.blocks.back();
+    ++block.length;
+    if (block.classes[static_cast<std::size_t>(class_)] != 0xffff) ++block.classes[static_cast<std::size_t>(class_)];
+    ++program.instruction_count;
+  }
+}
+
+Operand Decoder::parse_operand(Text& text) {
+  Operand o;
+  const char c = text.peek();
+  if (c == '{' || c == '(') {
+    text.take(c);
+    const char close = c == '{' ? '}' : ')';
+    o.kind = Operand::list;
+    if (text.take(close)) return o;
+    do {
+      if (o.parts.size() > 256) text.fail("an operand list is too long");
+      o.parts.push_back(parse_operand(text));
+    } while (text.take(','));
+    text.expect(close);
+    return o;
+  }
+  if (c == '[') {
+    text.take('[');
+    o.kind = Operand::address;
+    bool minus = text.take('-');
+    auto word = text.word();
+    Number n;
+    if (parse_number(word, n)) {
+      o.offset = static_cast<std::int64_t>(n.bits) * (minus ? -1 : 1);
+    } else {
+      if (word.empty() || minus) text.fail("bad address");
+      o.text = word;
+      while (text.peek() == '+' || text.peek() == '-') {
+        bool negative = text.take('-');
+        if (!negative) text.take('+');
+        if (text.take('-')) negative = !negative;
+        word = text.word();
+        if (!parse_number(word, n) || n.kind != Number::integer) text.fail("bad address offset '" + std::string(word) + "'");
+        o.offset += static_cast<std::int64_t>(n.bits) * (negative ? -1 : 1);
+      }
+    }
+    if (text.peek() == ',') fail("tensor addresses are not supported");
+    text.expect(']');
+    return o;
+  }
+  o.negated = text.take('!');
+  o.minus = text.take('-');
+  const auto word = text.word();
+  if (word.empty()) text.fail(std::string("expected an operand, found '") + text.raw() + "'");
+  if (word == "_") {
+    o.kind = Operand::sink;
+  } else if (parse_number(word, o.number_value)) {
+    o.kind = Operand::number;
+    if (o.minus) {
+      auto& n = o.number_value;
+      if (n.kind == Number::integer) n.bits = 0 - n.bits;
+      else n.bits ^= n.kind == Number::float64 ? std::uint64_t{1} << 63 : std::uint64_t{1} << 31;
+      o.minus = false;
+    }
+  } else {
+    o.kind = Operand::name;
+    o.text = word;
+    if (text.peek() == '+') {  // symbol + offset
+      text.take('+');
+      Number n;
+      if (!parse_number(text.word(), n)) text.fail("bad offset");
+      o.offset = static_cast<std::int64_t>(n.bits);
+    }
+  }
+  if (text.take('|')) {
+    Operand pair;
+    pair.kind = Operand::list;
+    pair.piped = true;
+    pair.parts.push_back(std::move(o));
+    pair.parts.push_back(parse_operand(text));
+    return pair;
+  }
+  return o;
+}
+
+// ---- scopes, labels, blocks --------------------------------------------------------------------------------------
+
+void Decoder::close_scope() {
+  auto scope = std::move(scopes_.back());
+  scopes_.pop_back();
+  for (auto& p : scope.pending) {
+    auto found = scope.labels.find(p.label);
+    if (found == scope.labels.end()) {
+      if (scopes_.empty()) {
+        line_ = p.line;
+        fail("label '" + std::string(p.label) + "' is not defined");
+      }
+      scopes_.back().pending.push_back(p);
+    } else if (p.table != ~std::size_t{0}) {
+      tables_[p.table][p.index] = found->second;
+    } else {
+      inst_targets_.push_back({p.inst, found->second});
+    }
+  }
+}
+
+void Decoder::place_label(std::string_view label) {
+  close_block();
+  begin_block_ = true;
+  if (!scopes_.back().labels.emplace(label, static_cast<std::uint32_t>(function.code.size())).second)
+    fail("label '" + std::string(label) + "' is defined twice");
+}
+
+void Decoder::begin_block() {
+  begin_block_ = false;
+  block_open_ = true;
+  mode_ = -1;
+  function.blocks.emplace_back();
+  function.blocks.back().id = program.block_count++;
+  Inst inst;
+  inst.fn = enter_block;
+  inst.pc = pc_;
+  inst.guard = true_;
+  inst.data = &function.blocks.back();
+  inst.extra = function.blocks.back().id;
+  block_inst_ = static_cast<std::uint32_t>(function.code.size());
+  function.code.push_back(inst);
+}
+
+void Decoder::close_block() { block_open_ = false; }
+
+Inst& Decoder::emit(Handler handler) {
+  if (begin_block_) begin_block();
+  Inst inst;
+  inst.fn = handler;
+  inst.pc = pc_;
+  inst.guard = guard_;
+  inst.flip = flip_;
+  function.code.push_back(inst);
+  return function.code.back();
+}
+
+void Decoder::need_mode(Mode mode) {
+  const int rounding = mode.rounding == 'n' ? 0 : mode.rounding == 'm' ? 1 : mode.rounding == 'p' ? 2 : 3;
+  const std::int32_t wanted = (mode.flush ? 1 : 0) | rounding << 1;
+  if (begin_block_) begin_block();
+  if (mode_ == wanted) return;
+  mode_ = wanted;
+  const auto guard = guard_;
+  const auto flip = flip_;
+  guard_ = true_;
+  flip_ = 0;
+  emit(set_mode).imm = wanted;
+  guard_ = guard;
+  flip_ = flip;
+}
+
+void Decoder::label_target(Inst& inst, std::string_view label) {
+  scopes_.back().pending.push_back({static_cast<std::uint32_t>(&inst - function.code.data()), label, line_});
+}
+
+const std::vector<std::string_view>* Decoder::branch_targets(std::string_view name) const {
+  for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
+    if (auto found = scope->targets.find(name); found != scope->targets.end()) return &found->second;
+  return nullptr;
+}
+
+std::size_t Decoder::new_table(std::size_t size) {
+  tables_.emplace_back(size, 0);
+  return tables_.size() - 1;
+}
+void Decoder::table_target(std::size_t table, std::size_t index, std::string_view label) {
+  scopes_.back().pending.push_back({0, label, line_, table, index});
+}
+void Decoder::use_table(Inst& inst, std::size_t table) {
+  inst_tables_.push_back({static_cast<std::uint32_t>(&inst - function.code.data()), table});
+}
+
+void Decoder::finish() {
+  pc_ = static_cast<std::uint32_t>(program.statements.size());
+  program.statements.push_back({line_, location_, "ret"});
+  const Opcode* ret = find_opcode("ret");
+  modifiers_.clear();
+  operands_.clear();
+  taken_ = 0;
+  ret->decode(*this);
+  close_scope();
+  for (const auto& [inst, target] : inst_targets_) function.code[inst].target = &function.code[target];
+  for (const auto& [inst, table] : inst_tables_) {
+    std::vector<std::byte> blob(tables_[table].size() * sizeof(const Inst*));
+    for (std::size_t k = 0; k < tables_[table].size(); ++k) {
+      const Inst* target = &function.code[tables_[table][k]];
+      std::memcpy(blob.data() + k * sizeof target, &target, sizeof target);
+    }
+    function.blobs.push_back(std::move(blob));
+    function.code[inst].data = function.blobs.back().data();
+  }
+}
+
+// ---- modifiers ---------------------------------------------------------------------------------------------------
+
+bool Decoder::take(std::string_view modifier) {
+  for (std::size_t k = 0; k < modifiers_.size(); ++k) {
+    if ((taken_ >> k & 1) == 0 && modifiers_[k] == modifier) {
+      taken_ |= std::uint64_t{1} << k;
+      return true;
+    }
+  }
+  return false;
+}
+
+int Decoder::take_one(std::initializer_list<std::string_view> choices) {
+  int index = 0;
+  for (const auto choice : choices) {
+    if (take(choice)) return index;
+    ++index;
+  }
+  return -1;
+}
+
+std::string_view Decoder::next() const {
+  for (std::size_t k = 0; k < modifiers_.size(); ++k)
+    if ((taken_ >> k & 1) == 0) return modifiers_[k];
+  return {};
+}
+
+Type Decoder::type() {
+  const auto word = next();
+  const Type t = type_of(word);
+  if (t == Type::none) fail(word.empty() ? "a type is missing" : "unknown modifier '." + std::string(word) + "'");
+  take(word);
+  return t;
+}
+Type Decoder::type(std::initializer_list<Type> allowed) {
+  const Type t = type();
+  for (const Type a : allowed)
+    if (a == t) return t;
+  refuse_type(t);
+}
+
+void Decoder::end(std::size_t least, std::size_t most) {
+  if (const auto left = next(); !left.empty()) fail("unknown modifier '." + std::string(left) + "'");
+  if (operands_.size() < least || operands_.size() > most) fail(std::to_string(operands_.size()) + " operands");
+}
+
+// ---- operands ----------------------------------------------------------------------------------------------------
+
+Variable* Decoder::find(std::string_view name) {
+  for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
+    if (auto found = scope->names.find(name); found != scope->names.end()) return &found->second;
+    if (scope->ranges.empty()) continue;
+    std::size_t digits = name.size();
+    while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9') --digits;
+    if (digits == name.size() || name.size() - digits > 9) continue;
+    // A prefix may itself end in digits, as in %r1_<3>; the longest run of digits is what nvcc means, and others are tried.
+    for (const auto& range : scope->ranges) {
+      if (name.size() <= range.prefix.size() || name.substr(0, range.prefix.size()) != range.prefix) continue;
+      std::uint64_t number = 0;
+      bool good = true;
+      for (const char c : name.substr(range.prefix.size())) {
+        if (c < '0' || c > '9') good = false;
+        number = number * 10 + static_cast<unsigned>(c - '0');
+      }
+      if (!good || number >= range.count) continue;
+      Variable v;
+      v.kind = Variable::reg;
+      v.type = range.type;
+      v.bytes = static_cast<std::uint8_t>(bytes_of(range.type));
+      return &scope->names.emplace(name, v).first->second;
+    }
+  }
+  auto& globals = scopes_.front().names;
+  Variable v;
+  if (function.is_kernel) {
+    for (const auto& p : program.params)
+      if (p.name == name) {
+        v.kind = Variable::kernel_param;
+        v.address = p.offset;
+        v.size = p.size;
+        return &globals.emplace(name, v).first->second;
+      }
+  }
+  if (auto found = module.global_by_name.find(name); found != module.global_by_name.end()) {
+    const auto& g = module.globals[found->second];
+    v.kind = Variable::global;
+    v.address = g.object->base;
+    v.size = g.object->size;
+    return &globals.emplace(name, v).first->second;
+  }
+  for (const auto& s : program.shared->variables)
+    if (s.name == name) {
+      v.kind = Variable::shared;
+      v.address = s.base;
+      v.size = s.size;
+      return &globals.emplace(name, v).first->second;
+    }
+  for (const auto& s : module.shared)
+    if (s.name == name && s.dynamic) {
+      v.kind = Variable::dynamic_shared;
+      v.address = program.shared->dynamic_base;
+      return &globals.emplace(name, v).first->second;
+    }
+  for (std::size_t k = 0; k < function.formals.size() + function.results.size(); ++k) {
+    const auto& area = k < function.formals.size() ? function.formals[k] : function.results[k - function.formals.size()];
+    if (area.name != name) continue;
+    v.kind = area.is_register ? Variable::reg : Variable::param_area;
+    v.slot = static_cast<Slot>(area_list_.size());
+    if (area.is_register) {
+      v.slot = area.slot;
+      v.bytes = static_cast<std::uint8_t>(area.bytes);
+      v.type = area.bytes == 8 ? Type::b64 : area.bytes == 2 ? Type::b16 : Type::b32;
+      v.allocated = true;
+    } else {
+      area_list_.push_back(area);
+    }
+    return &globals.emplace(name, v).first->second;
+  }
+  return nullptr;
+}
+
+Slot Decoder::scratch(unsigned bytes) {
+  if (bytes == 0) {
+    if (function.predicate_room % 64 == 0) function.predicate_room = function.frame_bytes, function.frame_bytes += 64;
+    const auto s = slot(Bank::registers, function.predicate_room);
+    function.predicate_room += 4;
+    return s;
+  }
+  const auto s = slot(Bank::registers, function.frame_bytes);
+  function.frame_bytes += round_up(bytes * 32, 64);
+  if (function.frame_bytes > (1u << 28)) fail("too many registers");
+  return s;
+}
+
+Slot Decoder::local_base() {
+  const Slot s = scratch(8);
+  emit([](const Inst& i, Warp& w, Mask) -> const Inst* {
+    auto* d = w.at<std::uint64_t>(i.d);
+    for (unsigned l = 0; l < kWarp; ++l) d[l] = w.frame->local_base;
+    return &i + 1;
+  }).d = s;
+  return s;
+}
+
+Slot Decoder::reg_slot(Variable& v) {
+  if (!v.allocated) {
+    v.slot = scratch(v.bytes == 1 ? 2 : v.bytes);  // an 8-bit register lies in a 16-bit slot
+    v.allocated = true;
+  }
+  return v.slot;
+}
+
+Slot Decoder::constant(const void* value, unsigned bytes) {
+  std::string key(static_cast<const char*>(value), bytes);
+  auto [found, fresh] = constants_.emplace(std::move(key), 0);
+  if (fresh) {
+    const auto at = static_cast<std::uint32_t>(function.constants.size());
+    function.constants.resize(at + round_up(bytes * 32, 64));
+    for (unsigned l = 0; l < 32; ++l) std::memcpy(function.constants.data() + at + l * bytes, value, bytes);
+    found->second = slot(Bank::constants, at);
+  }
+  return found->second;
+}
+
+Slot Decoder::constant_mask(Mask mask) {
+  std::string key = "mask";
+  key.append(reinterpret_cast<const char*>(&mask), 4);
+  auto [found, fresh] = constants_.emplace(std::move(key), 0);
+  if (fresh) {
+    const auto at = static_cast<std::uint32_t>(function.constants.size());
+    function.constants.resize(at + 64);
+    std::memcpy(function.constants.data() + at, &mask, 4);
+    found->second = slot(Bank::constants, at);
+  }
+  return found->second;
+}
+
+Slot Decoder::number_slot(const Operand& o, Type type) {
+  const auto& n = o.number_value;
+  const unsigned bytes = bytes_of(type);
+  std::uint64_t bits = n.bits;
+  if (n.kind == Number::float64 && (type == Type::f32 || type == Type::b32)) {
+    double wide;
+    std::memcpy(&wide, &n.bits, 8);
+    const float narrow = static_cast<float>(wide);
+    bits = 0;
+    std::memcpy(&bits, &narrow, 4);
+  } else if (n.kind == Number::float32 && bytes == 8) {
+    float narrow;
+    std::memcpy(&narrow, &n.bits, 4);
+    const double wide = narrow;
+    std::memcpy(&bits, &wide, 8);
+  } else if (n.kind == Number::integer && (type == Type::f32 || type == Type::f64)) {
+    fail("integer constant where '." + std::string(name_of(type)) + "' is expected");
+  } else if (n.kind != Number::integer && bytes < 4) {
+    fail("floating constant where '." + std::string(name_of(type)) + "' is expected");
+  } else if (n.kind != Number::integer && is_integer(type)) {
+    fail("floating constant where '." + std::string(name_of(type)) + "' is expected");
+  }
+  return constant(&bits, std::max(bytes, 2u));
+}
+
+Slot Decoder::source(const Operand& o, Type type) {
+  if (type == Type::pred) return predicate_source(o);
+  const unsigned bytes = bytes_of(type);
+  if (o.kind == Operand::number) return number_slot(o, type);
+  if (o.kind != Operand::name || o.minus || o.negated) fail("bad operand");
+  if (Variable* v = find(o.text)) {
+    switch (v->kind) {
+      case Variable::reg:
+        if (v->bytes != bytes) fail("register '" + std::string(o.text) + "' has the wrong width for '." + std::string(name_of(type)) + "'");
+        return reg_slot(*v);
+      case Variable::shared:
+      case Variable::dynamic_shared:
+      case Variable::global:
+      case Variable::kernel_param: {
+        if (bytes < 4 || (v->kind == Variable::global && bytes != 8)) fail("address of '" + std::string(o.text) + "' does not fit");
+        const std::uint64_t value = v->address + static_cast<std::uint64_t>(o.offset);
+        return constant(&value, bytes);
+      }
+      case Variable::local:
+        if (!function.is_kernel) fail("address of '" + std::string(o.text) + "' is not a constant here");
+        {
+          const std::uint64_t value = v->address + static_cast<std::uint64_t>(o.offset);
+          return constant(&value, bytes);
+        }
+      case Variable::param_area:
+        fail("the address of parameter '" + std::string(o.text) + "' is not supported");
+    }
+  }
+  for (const auto& s : kSpecials) {
+    if (s.name != o.text) continue;
+    if (bytes != 4) fail("special register '" + std::string(o.text) + "' read with '." + std::string(name_of(type)) + "'");
+    if (s.special == Special::envreg1 || s.special == Special::envreg2) program.grid_sync = true;
+    return special(s.special);
+  }
+  if (o.text == "WARP_SZ") {
+    const std::uint64_t value = 32;
+    return constant(&value, bytes);
+  }
+  fail("unknown name '" + std::string(o.text) + "'");
+}
+
+Slot Decoder::destination(const Operand& o, Type type) {
+  if (type == Type::pred) return predicate_destination(o);
+  if (o.kind == Operand::sink) return scratch(bytes_of(type));
+  if (o.kind != Operand::name || o.minus || o.negated) fail("bad destination");
+  Variable* v = find(o.text);
+  if (v == nullptr || v->kind != Variable::reg) fail("'" + std::string(o.text) + "' is no register");
+  if (v->bytes != bytes_of(type)) fail("register '" + std::string(o.text) + "' has the wrong width for '." + std::string(name_of(type)) + "'");
+  return reg_slot(*v);
+}
+
+Slot Decoder::predicate_source(const Operand& o) {
+  if (o.kind == Operand::number && o.number_value.kind == Number::integer) return constant_mask((o.number_value.bits != 0) != o.negated ? kFullMask : 0);
+  if (o.kind != Operand::name || o.minus) fail("bad predicate operand");
+  Variable* v = find(o.text);
+  if (v == nullptr || v->kind != Variable::reg || v->bytes != 0) fail("'" + std::string(o.text) + "' is no predicate");
+  if (o.negated) fail("a negated predicate is not supported");
+  return reg_slot(*v);
+}
+
+Slot Decoder::predicate_destination(const Operand& o) {
+  if (o.kind == Operand::sink) return scratch(0);
+  return predicate_source(o);
+}
+
+bool Decoder::is_register(const Operand& o) {
+  if (o.kind != Operand::name) return false;
+  Variable* v = find(o.text);
+  return v != nullptr && v->kind == Variable::reg;
+}
+
+Slot Decoder::wide_source(const Operand& o, Type type, unsigned& width) {
+  if (o.kind == Operand::name) {
+    if (Variable* v = find(o.text); v != nullptr && v->kind == Variable::reg) {
+      if (v->bytes == 0 || v->bytes < bytes_of(type)) fail("register '" + std::string(o.text) + "' is too narrow");
+      width = std::max<unsigned>(v->bytes, 2);
+      return reg_slot(*v);
+    }
+  }
+  width = std::max(bytes_of(type), 2u);
+  if (o.kind == Operand::number) return number_slot(o, type);
+  return source(o, type);
+}
+
+Slot Decoder::wide_destination(const Operand& o, Type type, unsigned& width) {
+  if (o.kind == Operand::sink) {
+    width = std::max(bytes_of(type), 2u);
+    return scratch(width);
+  }
+  if (o.kind != Operand::name) fail("bad destination");
+  Variable* v = find(o.text);
+  if (v == nullptr || v->kind != Variable::reg || v->bytes == 0) fail("'" + std::string(o.text) + "' is no register");
+  if (v->bytes < bytes_of(type)) fail("register '" + std::string(o.text) + "' is too narrow");
+  width = std::max<unsigned>(v->bytes, 2);
+  return reg_slot(*v);
+}
+
+std::uint32_t Decoder::immediate(std::size_t index) {
+  const auto& o = operands_[index];
+  if (o.kind != Operand::number || o.number_value.kind != Number::integer) fail("operand " + std::to_string(index + 1) + " must be a constant");
+  return static_cast<std::uint32_t>(o.number_value.bits);
+}
+
+Decoder::Address Decoder::address(std::size_t index) {
+  const auto& o = operands_[index];
+  if (o.kind != Operand::address) fail("operand " + std::to_string(index + 1) + " must be an address");
+  Address a;
+  a.offset = o.offset;
+  const std::uint64_t nothing = 0;
+  if (o.text.empty()) {
+    a.base = constant(&nothing, 8);
+    return a;
+  }
+  Variable* v = find(o.text);
+  if (v == nullptr) fail("unknown name '" + std::string(o.text) + "'");
+  if (v->kind == Variable::reg) {
+    if (v->bytes != 4 && v->bytes != 8) fail("'" + std::string(o.text) + "' cannot hold an address");
+    a.width = v->bytes;
+    a.base = reg_slot(*v);
+    return a;
+  }
+  a.variable = v;
+  a.base = constant(&nothing, 8);
+  if (v->kind != Variable::param_area) a.offset += static_cast<std::int64_t>(v->address);
+  return a;
+}
+
+const Slot* Decoder::keep(std::vector<Slot> slots) {
+  function.slot_lists.push_back(std::move(slots));
+  return function.slot_lists.back().data();
+}
+
+ParamArea* Decoder::area(std::string_view name) {
+  Variable* v = find(name);
+  if (v == nullptr || v->kind != Variable::param_area) return nullptr;
+  return &area_list_[v->slot];
+}
+
+Function* Decoder::callee(std::string_view name) {
+  if (auto found = program.by_name.find(std::string(name)); found != program.by_name.end()) return found->second;
+  auto text = module.by_name.find(name);
+  if (text == module.by_name.end()) fail("call of unknown function '" + std::string(name) + "'");
+  const auto& source = module.functions[text->second];
+  if (!source.has_body) fail("call of '" + std::string(name) + "', which this module does not define");
+  Function& f = program.functions.emplace_back();
+  f.name = std::string(name);
+  program.by_name[f.name] = &f;
+  for (const bool result : {false, true}) {
+    for (const auto& formal : result ? source.results : source.formals) {
+      ParamArea area;
+      area.name = std::string(formal.name);
+      area.is_register = formal.is_register;
+      area.bytes = formal.is_register ? formal.bytes : round_up(formal.bytes, 4);
+      area.slot = slot(Bank::registers, f.frame_bytes);
+      f.frame_bytes += formal.is_register ? round_up(formal.bytes * 32, 64) : area.bytes / 4 * 128;
+      (result ? f.results : f.formals).push_back(area);
+    }
+  }
+  return &f;
+}
+
+std::unique_ptr<Program> decode_program(const ModuleText& module, const FunctionText& kernel, const SharedLayout& shared,
+                                        std::span<const Param> params, const Options& options) {
+  auto program = std::make_unique<Program>();
+  program->kernel = kernel.name;
+  program->shared = &shared;
+  program->params = params;
+  Function& entry = program->functions.emplace_back();
+  entry.name = kernel.name;
+  entry.is_kernel = true;
+  program->by_name[entry.name] = &entry;
+  for (std::size_t k = 0; k < program->functions.size(); ++k) {
+    Function& f = program->functions[k];
+    const auto& text = k == 0 ? kernel : module.functions[module.by_name.at(f.name)];
+    Decoder decoder(module, *program, f, options);
+    decoder.run(Text(module.text, text.body_begin, text.body_end, text.body_line));
+    program->calls |= f.calls;
+  }
+  program->local.bytes = entry.local_bytes;
+  constexpr std::uint32_t kStack = 16 << 10;
+  program->local_bytes = entry.local_bytes + (program->calls ? kStack : 0);
+  program->communicates |= program->grid_sync;
+  return program;
+}
+
+}  // namespace machine

@@ -1,0 +1,186 @@
+// Turns the body of one function into instructions. A family's decode function sees one statement through this class:
+// it takes the modifiers it knows (what is left over is an error), asks for operands as slots, and emits a handler.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "../reader/text.hpp"
+#include "module.hpp"
+#include "program.hpp"
+#include "types.hpp"
+#include "warp.hpp"
+
+namespace machine {
+
+struct Operand {
+  enum Kind : std::uint8_t { name, number, address, list, sink } kind = sink;
+  bool negated = false;  // !p
+  bool minus = false;    // -name
+  std::string_view text; // name, or the base of an address (empty: absolute)
+  Number number_value;
+  std::int64_t offset = 0;     // address
+  std::vector<Operand> parts;  // {a, b}, (a, b), and p|q as a list of two with `piped`
+  bool piped = false;
+};
+
+// Floating-point mode of an instruction, kept in the host's control register.
+struct Mode {
+  bool flush = false;
+  char rounding = 'n';  // n, z, m, p
+};
+
+struct Variable {
+  enum Kind : std::uint8_t { reg, local, shared, param_area, kernel_param, global, dynamic_shared } kind = reg;
+  Type type = Type::none;
+  std::uint8_t bytes = 0;      // reg: width, 0 for a predicate
+  bool allocated = false;
+  Slot slot = 0;               // reg; param_area: index of the area
+  std::uint64_t address = 0;   // others: offset or address
+  std::uint64_t size = 0;
+};
+
+class Decoder {
+ public:
+  Decoder(const ModuleText& module, Program& program, Function& function, const Options& options);
+  void run(Text body);
+
+  // ---- the statement at hand
+  std::string_view opcode() const { return opcode_; }
+  // True when the modifier is there and was not taken yet; takes it.
+  bool take(std::string_view modifier);
+  // The first of `choices` that is there; its index, or -1.
+  int take_one(std::initializer_list<std::string_view> choices);
+  // The next modifier that is not taken, without taking it; empty at the end.
+  std::string_view next() const;
+  // The next modifier that is not taken must be a type.
+  Type type();
+  Type type(std::initializer_list<Type> allowed);
+  bool flush() { return take("ftz"); }
+  // All modifiers are taken, and there are between `least` and `most` operands.
+  void end(std::size_t least, std::size_t most);
+  void end(std::size_t count) { end(count, count); }
+  [[noreturn]] void fail(const std::string& what) const;
+  [[noreturn]] void refuse_type(Type type) const;
+
+  std::size_t count() const { return operands_.size(); }
+  const Operand& operand(std::size_t index) const { return operands_[index]; }
+
+  // ---- operands
+  // Slot of a source of the instruction type `type`: register of that width, or an immediate.
+  Slot source(std::size_t index, Type type) { return source(operands_[index], type); }
+  Slot source(const Operand& operand, Type type);
+  Slot destination(std::size_t index, Type type) { return destination(operands_[index], type); }
+  Slot destination(const Operand& operand, Type type);
+  Slot predicate_source(const Operand& operand);  // handles !p through a constant; see negated()
+  Slot predicate_destination(const Operand& operand);
+  // A register of any width >= bytes (loads, stores, cvt); its width comes back.
+  Slot wide_source(const Operand& operand, Type type, unsigned& width);
+  Slot wide_destination(const Operand& operand, Type type, unsigned& width);
+  std::uint32_t immediate(std::size_t index);  // must be an integer constant
+  bool is_immediate(std::size_t index) const { return operands_[index].kind == Operand::number; }
+  bool is_register(const Operand& operand);
+  Variable* find(std::string_view name);
+  // Address operand: slot of the base (constant 0 when absent), its width, and the constant offset.
+  struct Address {
+    Slot base = 0;
+    unsigned width = 8;
+    std::int64_t offset = 0;
+    const Variable* variable = nullptr;  // named directly
+  };
+  Address address(std::size_t index);
+
+  Slot constant(const void* value, unsigned bytes);  // broadcast
+  Slot constant_mask(Mask mask);
+  Slot scratch(unsigned bytes);
+  Slot local_base();  // of the running frame, as 64-bit offsets (device functions)
+  Slot special(Special s) const { return slot(Bank::specials, static_cast<std::uint32_t>(s) * 128); }
+  const Slot* keep(std::vector<Slot> slots);
+
+  // ---- emission
+  Inst& emit(Handler handler);
+  void need_mode(Mode mode);  // before emit
+  void klass(InstructionClass c) { class_ = c; }
+  // The instruction ends a basic block (a new one begins behind it).
+  void ends_block() { begin_block_ = true; }
+  void label_target(Inst& inst, std::string_view label);  // resolved when its scope closes
+  const std::vector<std::string_view>* branch_targets(std::string_view name) const;
+  // Target patched into element `index` of a table owned by the function.
+  void table_target(std::size_t table, std::size_t index, std::string_view label);
+  std::size_t new_table(std::size_t size);
+  Function* callee(std::string_view name);
+  ParamArea* area(std::string_view name);
+
+  const ModuleText& module;
+  Program& program;
+  Function& function;
+  const Options& options;
+
+ private:
+  struct Scope {
+    std::unordered_map<std::string_view, Variable> names;
+    std::unordered_map<std::string_view, std::uint32_t> labels;
+    std::unordered_map<std::string_view, std::vector<std::string_view>> targets;
+    struct Range { std::string_view prefix; std::uint32_t count; Type type; };
+    std::vector<Range> ranges;
+    struct Pending { std::uint32_t inst; std::string_view label; std::uint32_t line; std::size_t table = ~std::size_t{0}; std::size_t index = 0; };
+    std::vector<Pending> pending;
+  };
+  void statement(Text& text);
+  void directive(Text& text, std::string_view word);
+  void declare_registers(Text& text);
+  void declare_memory(Text& text, std::string_view space);
+  void location(Text& text);
+  void instruction(Text& text, std::string_view word, Operand* guard);
+  Operand parse_operand(Text& text);
+  void open_scope() { scopes_.emplace_back(); }
+  void close_scope();
+  void begin_block();
+  void close_block();
+  void place_label(std::string_view label);
+  Slot reg_slot(Variable& variable);
+  Slot number_slot(const Operand& operand, Type type);
+  void finish();
+
+  std::vector<Scope> scopes_;
+  std::string_view opcode_, base_;
+  std::vector<std::string_view> modifiers_;
+  std::uint64_t taken_ = 0;
+  std::vector<Operand> operands_;
+  std::uint32_t line_ = 0, pc_ = 0, location_ = 0;
+  Slot guard_ = 0;
+  Mask flip_ = 0;
+  InstructionClass class_ = InstructionClass::other;
+  bool begin_block_ = true, block_open_ = false;
+  std::int32_t mode_ = -1;  // known host mode inside the block; -1 unknown
+  std::uint32_t block_inst_ = 0;
+  std::unordered_map<std::string, Slot> constants_;
+  std::vector<std::vector<std::uint32_t>> tables_;  // target instruction indices, turned into pointers by finish()
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> inst_targets_;
+  std::vector<std::pair<std::uint32_t, std::size_t>> inst_tables_;
+  std::unordered_map<std::string_view, std::size_t> areas_;
+  std::vector<ParamArea> area_list_;
+  Slot true_ = 0;
+
+ public:
+  void use_table(Inst& inst, std::size_t table);
+};
+
+// An opcode and the function that decodes it. One table a family; opcodes.cpp joins them.
+struct Opcode {
+  std::string_view base;
+  void (*decode)(Decoder&);
+  InstructionClass klass;
+};
+const Opcode* find_opcode(std::string_view base);
+
+// Switches the host's floating-point control register to `imm` when the worker is not in that mode.
+const Inst* set_mode(const Inst& i, Warp& w, Mask mask);
+// First instruction of every basic block: counts, and the place where fragments meet and give way.
+const Inst* enter_block(const Inst& i, Warp& w, Mask mask);
+
+}  // namespace machine

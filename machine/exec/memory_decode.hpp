@@ -1,0 +1,28 @@
+// Decoding that the instructions on memory share.
+#pragma once
+
+#include "convert.hpp"
+#include "decoder.hpp"
+#include "memory_access.hpp"
+
+namespace machine {
+
+struct MemoryModifiers {
+  Via via = Via::generic;
+  Order order = Order::weak;
+  Scope scope = Scope::none;
+  CacheOp cache = CacheOp::none;
+  unsigned vector = 1;
+  bool cache_hint = false;
+};
+// Takes modifiers up to the type (or the first that it does not know), in any order, as ptxas does.
+MemoryModifiers memory_modifiers(Decoder& d);
+// A variable named in the address must lie in the state space of the instruction.
+void check_named_space(Decoder& d, const Decoder::Address& address, Via& via);
+
+template <class T>
+const void* keep_bytes(Decoder& d, const T& value) {
+  return keep_general(d, &value, sizeof value);
+}
+
+}  // namespace machine

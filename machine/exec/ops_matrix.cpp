@@ -1,0 +1,205 @@
+// mma.sync: D = A * B + C on fragments of one warp.
+//
+// Shapes m16n8k4/8/16/32 and m8n8k4/16 with f16, bf16, tf32, f64, e4m3, e5m2, s8 and u8 operands. Products are exact; a
+// step of k is summed in double and rounded once to the accumulator (towards zero for f32, as tensor cores truncate), so results
+// lie within the rounding of the hardware, whose order of summation is not documented. Integer results are exact.
+#include <algorithm>
+#include <cstring>
+
+#include "convert.hpp"
+#include "families.hpp"
+#include "format.hpp"
+#include "matrix.hpp"
+#include "real.hpp"
+
+namespace machine {
+namespace {
+
+using u8 = std::uint8_t;
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+using s32 = std::int32_t;
+using s64 = std::int64_t;
+
+struct MmaOp {
+  unsigned m = 16, n = 8, k = 16;
+  Type d = Type::f32, a = Type::f16, b = Type::f16, c = Type::f32;
+  bool saturate = false;
+  unsigned counts[4] = {};  // registers of d, a, b, c
+  unsigned starts[4] = {};  // where they begin in the slot list
+};
+
+unsigned bits_of_type(Type t) {
+  switch (t) {
+    case Type::f64: return 64;
+    case Type::f32: case Type::tf32: case Type::s32: return 32;
+    case Type::f16: case Type::bf16: return 16;
+    default: return 8;
+  }
+}
+
+// Where element (row, column) of an operand lies. A register holds 32 (f64: 64) bits; `packed` elements of it.
+struct Place {
+  unsigned lane, reg, part;
+};
+// A: rows x k. With e elements a register, a lane holds e * 4 consecutive columns in its quad, in blocks of 8 rows.
+Place place_a(unsigned rows, unsigned per, unsigned row, unsigned column) {
+  const unsigned quad = column / per % 4, half = column / (per * 4);  // block of columns
+  const unsigned row_blocks = rows / 8;
+  return {row % 8 * 4 + quad, row / 8 + half * row_blocks, column % per};
+}
+Place place_b(unsigned per, unsigned row, unsigned column) {  // k x n
+  return {column * 4 + row / per % 4, row / (per * 4), row % per};
+}
+Place place_c(unsigned row, unsigned column, unsigned per) {  // rows x 8, two consecutive columns a lane
+  const unsigned index = row / 8 * 2 + column % 2;
+  return {row % 8 * 4 + column / 2, index / per, index % per};
+}
+
+double real_value(Type t, u64 raw) {
+  switch (t) {
+    case Type::f16: return half_to_float(static_cast<u16>(raw));
+    case Type::bf16: return bfloat_to_float(static_cast<u16>(raw));
+    case Type::tf32: return float_of(static_cast<u32>(raw) & 0xffffe000u);
+    case Type::e4m3: return decode(static_cast<u32>(raw), kE4m3);
+    case Type::e5m2: return decode(static_cast<u32>(raw), kE5m2);
+    case Type::f32: return float_of(static_cast<u32>(raw));
+    default: return double_of(raw);
+  }
+}
+s64 whole_value(Type t, u64 raw) { return t == Type::s8 ? static_cast<std::int8_t>(raw) : static_cast<u8>(raw); }
+
+u64 read_part(const Warp& w, const Slot* slots, const Place& p, unsigned bits) {
+  if (bits == 64) return w.at<const u64>(slots[p.reg])[p.lane];
+  const u32 v = w.at<const u32>(slots[p.reg])[p.lane];
+  return bits == 32 ? v : v >> (bits * p.part) & ((1u << bits) - 1);
+}
+
+// One rounding to f32, towards zero.
+float truncated(double v) {
+  const float f = static_cast<float>(v);
+  if (std::fabs(static_cast<double>(f)) > std::fabs(v) && std::isfinite(f)) return float_of(bits_of(f) - 1);
+  return f;
+}
+
+const Inst* mma(const Inst& i, Warp& w, Mask mask) {
+  // The members' slot is the first of the list.
+  const Meeting m = meet(i, w, mask, i.e, Collective::mma, nullptr);
+  if (!m.ready) return m.next;
+  if (m.present != kFullMask) collective_fault(i, w, m.present, Fault::divergent_barrier, "a matrix instruction needs all 32 lanes");
+  const Slot* slots = i.slots;
+  MmaOp op;
+  std::memcpy(&op, reinterpret_cast<const void*>(i.imm), sizeof op);
+  const Slot *d = slots + op.starts[0], *a = slots + op.starts[1], *b = slots + op.starts[2], *c = slots + op.starts[3];
+  const unsigned bits_a = bits_of_type(op.a), bits_c = bits_of_type(op.c), bits_d = bits_of_type(op.d);
+  const unsigned per = bits_a == 64 ? 1 : 32 / bits_a, per_c = bits_c == 16 ? 2 : 1, per_d = bits_d == 16 ? 2 : 1;
+  const bool integers = op.d == Type::s32;
+  static thread_local double av[16][32], bv[32][8];
+  static thread_local s64 ai[16][32], bi[32][8];
+  for (unsigned r = 0; r < op.m; ++r)
+    for (unsigned k = 0; k < op.k; ++k) {
+      const u64 raw = read_part(w, a, place_a(op.m, per, r, k), bits_a);
+      if (integers) ai[r][k] = whole_value(op.a, raw);
+      else av[r][k] = real_value(op.a, raw);
+    }
+  for (unsigned k = 0; k < op.k; ++k)
+    for (unsigned n = 0; n < op.n; ++n) {
+      const u64 raw = read_part(w, b, place_b(per, k, n), bits_a);
+      if (integers) bi[k][n] = whole_value(op.b, raw);
+      else bv[k][n] = real_value(op.b, raw);
+    }
+  u64 out[16][8];
+  for (unsigned r = 0; r < op.m; ++r)
+    for (unsigned n = 0; n < op.n; ++n) {
+      const u64 raw = read_part(w, c, place_c(r, n, per_c), bits_c);
+      if (integers) {
+        s64 sum = static_cast<s32>(raw);
+        for (unsigned k = 0; k < op.k; ++k) sum += ai[r][k] * bi[k][n];
+        if (op.saturate) sum = std::clamp<s64>(sum, INT32_MIN, INT32_MAX);
+        out[r][n] = static_cast<u32>(sum);
+      } else {
+        double sum = real_value(op.c, raw);
+        if (op.d == Type::f64)
+          for (unsigned k = 0; k < op.k; ++k) sum = __builtin_fma(av[r][k], bv[k][n], sum);
+        else
+          for (unsigned k = 0; k < op.k; ++k) sum += av[r][k] * bv[k][n];
+        if (op.d == Type::f64) out[r][n] = bits_of(sum);
+        else if (op.d == Type::f32) out[r][n] = bits_of(canonical(truncated(sum)));
+        else out[r][n] = encode(sum, kF16, 'n', false);
+      }
+    }
+  for (unsigned r = 0; r < op.m; ++r)
+    for (unsigned n = 0; n < op.n; ++n) {
+      const Place p = place_c(r, n, per_d);
+      if ((m.lanes >> p.lane & 1) == 0) continue;
+      if (bits_d == 64) {
+        w.at<u64>(d[p.reg])[p.lane] = out[r][n];
+      } else if (bits_d == 32) {
+        w.at<u32>(d[p.reg])[p.lane] = static_cast<u32>(out[r][n]);
+      } else {
+        u32& v = w.at<u32>(d[p.reg])[p.lane];
+        v = p.part == 0 ? (v & 0xffff0000u) | static_cast<u32>(out[r][n]) : (v & 0xffffu) | static_cast<u32>(out[r][n]) << 16;
+      }
+    }
+  return &i + 1;
+}
+
+void mma_decode(Decoder& d) {
+  MmaOp op;
+  if (!d.take("sync") || !d.take("aligned")) d.fail("needs .sync.aligned");
+  const int shape = d.take_one({"m16n8k4", "m16n8k8", "m16n8k16", "m16n8k32", "m8n8k4", "m8n8k16"});
+  static constexpr unsigned kShapes[][3] = {{16, 8, 4}, {16, 8, 8}, {16, 8, 16}, {16, 8, 32}, {8, 8, 4}, {8, 8, 16}};
+  if (shape < 0) d.fail("this shape is not supported");
+  op.m = kShapes[shape][0], op.n = kShapes[shape][1], op.k = kShapes[shape][2];
+  if (!d.take("row") || !d.take("col")) d.fail("only .row.col is supported");
+  op.saturate = d.take("satfinite");
+  op.d = d.type(), op.a = d.type(), op.b = d.type(), op.c = d.type();
+  const bool floats = (op.d == Type::f32 || op.d == Type::f16) && op.c == op.d;
+  bool good = false;
+  if (op.a == Type::f16 && op.b == Type::f16) good = floats && op.m == 16 && (op.k == 8 || op.k == 16);
+  if (op.a == Type::bf16 && op.b == Type::bf16) good = op.d == Type::f32 && op.c == Type::f32 && op.m == 16 && (op.k == 8 || op.k == 16);
+  if (op.a == Type::tf32 && op.b == Type::tf32) good = op.d == Type::f32 && op.c == Type::f32 && op.m == 16 && (op.k == 4 || op.k == 8);
+  const bool fp8 = (op.a == Type::e4m3 || op.a == Type::e5m2) && (op.b == Type::e4m3 || op.b == Type::e5m2);
+  if (fp8) good = floats && op.m == 16 && (op.k == 16 || op.k == 32);
+  const bool bytes = (op.a == Type::s8 || op.a == Type::u8) && (op.b == Type::s8 || op.b == Type::u8);
+  if (bytes) good = op.d == Type::s32 && op.c == Type::s32 && (op.k == 16 || op.k == 32);
+  if (op.a == Type::f64 && op.b == Type::f64) good = op.d == Type::f64 && op.c == Type::f64 && ((op.m == 8 && op.k == 4) || op.m == 16) && op.k <= 16;
+  if (!good) d.fail("this combination of shape and types is not supported");
+  if (op.saturate && !bytes) d.fail(".satfinite needs integers");
+  d.end(4);
+  const unsigned bits_a = bits_of_type(op.a);
+  const unsigned lane_bits_a = op.m * op.k * bits_a / 32, lane_bits_b = op.k * op.n * bits_a / 32;
+  const unsigned register_bits = bits_a == 64 ? 64 : 32;
+  op.counts[1] = lane_bits_a / register_bits;
+  op.counts[2] = lane_bits_b / register_bits;
+  auto result_registers = [&](Type t) { return op.m * op.n / 32 * (t == Type::f16 ? 16 : 32) / 32; };
+  op.counts[0] = result_registers(op.d), op.counts[3] = result_registers(op.c);
+  std::vector<Slot> slots;
+  for (unsigned k = 0; k < 4; ++k) {
+    const auto& o = d.operand(k);
+    std::vector<Operand> parts;
+    if (o.kind == Operand::list) parts = o.parts;
+    else parts.push_back(o);
+    if (parts.size() != op.counts[k]) d.fail("operand " + std::to_string(k + 1) + " needs " + std::to_string(op.counts[k]) + " registers");
+    op.starts[k] = static_cast<unsigned>(slots.size());
+    const Type whole = k == 0 || k == 3 ? (op.d == Type::f64 ? Type::b64 : Type::b32) : bits_a == 64 ? Type::b64 : Type::b32;
+    for (const auto& p : parts) slots.push_back(k == 0 ? d.destination(p, whole) : d.source(p, whole));
+  }
+  const u32 full = kFullMask;
+  const Slot members = d.constant(&full, 4);
+  const Slot* kept = d.keep(std::move(slots));
+  const void* data = keep_general(d, &op, sizeof op);
+  d.need_mode({false, 'n'});
+  Inst& i = d.emit(mma);
+  i.e = members, i.slots = kept, i.imm = reinterpret_cast<std::int64_t>(data);
+}
+
+}  // namespace
+
+std::span<const Opcode> matrix_opcodes() {
+  static const Opcode table[] = {{"mma", mma_decode, InstructionClass::matrix}};
+  return table;
+}
+
+}  // namespace machine

@@ -1,0 +1,92 @@
+// A kernel decoded for execution: its functions, instruction by instruction.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "inst.hpp"
+#include "machine.hpp"
+
+namespace machine {
+
+// Formal parameters and return values of a device function, and the argument areas at its call sites: word-interleaved
+// like local memory, kept in the frame's registers.
+struct ParamArea {
+  std::string name;
+  Slot slot = 0;            // .param: first word of lane 0; .reg: the register
+  std::uint32_t bytes = 0;  // a lane
+  bool is_register = false;
+};
+
+struct BasicBlock {
+  std::uint32_t id = 0;      // in the program
+  std::uint32_t length = 0;  // PTX instructions
+  std::array<std::uint16_t, kClasses> classes{};
+};
+
+// Banks are read a cache line at a time.
+template <class T>
+struct LineAllocator {
+  using value_type = T;
+  LineAllocator() = default;
+  template <class U> LineAllocator(const LineAllocator<U>&) {}
+  T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{64})); }
+  void deallocate(T* p, std::size_t) { ::operator delete(p, std::align_val_t{64}); }
+  template <class U> bool operator==(const LineAllocator<U>&) const { return true; }
+};
+using Bytes = std::vector<std::byte, LineAllocator<std::byte>>;
+
+struct Function {
+  std::string name;
+  bool is_kernel = false;
+  std::vector<Inst> code;             // last one never falls through
+  Bytes constants;                    // bank of broadcast immediates
+  std::uint32_t frame_bytes = 64;     // registers
+  std::uint32_t predicate_room = 0;   // where the next predicate goes
+  std::uint32_t local_bytes = 0;      // own local arrays
+  bool calls = false;
+  std::vector<ParamArea> formals, results;
+  std::deque<std::vector<Slot>> slot_lists;
+  std::deque<std::vector<std::byte>> blobs;
+  std::deque<BasicBlock> blocks;
+};
+
+struct Statement {
+  std::uint32_t line = 0;      // of the PTX text
+  std::uint32_t location = 0;  // index into Program::locations, 0: none
+  std::string_view text;
+};
+
+struct SourcePosition {
+  std::uint32_t file = 0, line = 0;
+  std::uint32_t inlined_at = 0;  // index into positions; 0: none
+  std::string_view function;
+};
+
+struct Program {
+  std::string kernel;
+  std::deque<Function> functions;  // [0] is the kernel
+  std::unordered_map<std::string, Function*> by_name;
+  std::vector<Statement> statements;
+  std::vector<SourcePosition> positions{1};
+  std::uint32_t block_count = 0;
+  std::uint32_t instruction_count = 0;
+  LocalLayout local;
+  std::uint32_t local_bytes = 0;  // a thread, with a stack for calls
+  bool communicates = false;
+  bool calls = false;
+  bool grid_sync = false;
+  bool waits_for_dependency = false;
+  const SharedLayout* shared = nullptr;
+  std::span<const Param> params;
+  std::map<std::array<std::uint32_t, 3>, std::uint32_t> position_index;  // file, line, column -> positions
+};
+
+}  // namespace machine

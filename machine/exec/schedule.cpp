@@ -1,0 +1,253 @@
+// Fragments of a warp: who runs, who waits, where they meet again.
+#include "schedule.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "lanes.hpp"
+
+namespace machine {
+namespace {
+
+// A diverged warp changes fragments this often, so that a lane may spin on another lane of its own warp.
+constexpr std::int64_t kFragmentQuantum = 2000;
+
+bool can_run(const Fragment& f) { return f.wait == Stop::paused || f.wait == Stop::yielded; }
+
+// Deeper calls first, then the lower program counter.
+bool behind(const Inst* pc, const Frame* frame, const Inst* other_pc, const Frame* other_frame) {
+  if (frame->depth != other_frame->depth) return frame->depth > other_frame->depth;
+  return pc->pc < other_pc->pc;
+}
+
+void load_frame(Warp& w, Frame* frame) {
+  w.frame = frame;
+  w.bank[0] = frame->registers;
+  w.bank[1] = const_cast<std::byte*>(frame->function->constants.data());
+}
+
+const Inst* resume(Warp& w, std::size_t index) {
+  const Fragment f = w.others[index];
+  w.others.erase(w.others.begin() + static_cast<std::ptrdiff_t>(index));
+  load_frame(w, f.frame);
+  set_active(w, f.lanes);
+  w.released = f.released;
+  w.diverged = !w.others.empty();
+  if (w.diverged) w.budget = std::min(w.budget, kFragmentQuantum);
+  return f.pc;
+}
+
+std::size_t lowest(const Warp& w) {
+  std::size_t best = w.others.size();
+  for (std::size_t k = 0; k < w.others.size(); ++k) {
+    if (!can_run(w.others[k])) continue;
+    if (best == w.others.size() || behind(w.others[k].pc, w.others[k].frame, w.others[best].pc, w.others[best].frame)) best = k;
+  }
+  return best;
+}
+
+std::size_t oldest(const Warp& w) {
+  std::size_t best = w.others.size();
+  for (std::size_t k = 0; k < w.others.size(); ++k)
+    if (can_run(w.others[k]) && (best == w.others.size() || w.others[k].turn < w.others[best].turn)) best = k;
+  return best;
+}
+
+void count(const Inst& i, Warp& w) {
+  const auto& block = *static_cast<const BasicBlock*>(i.data);
+  Worker& k = *w.worker;
+  BlockCount& c = k.counts[i.extra];
+  ++c.warps;
+  c.lanes += static_cast<unsigned>(std::popcount(w.active));
+  k.executed += block.length;
+  w.budget -= block.length;
+}
+
+}  // namespace
+
+Warp::Warp() = default;
+Warp::~Warp() = default;
+
+WarpPoint Warp::point(const Inst& i, Mask mask) const {
+  WarpPoint p;
+  p.block = &block->info;
+  p.warp = index;
+  p.pc = i.pc;
+  p.active = mask;
+  p.alive = alive;
+  return p;
+}
+
+void set_active(Warp& w, Mask lanes) {
+  w.active = lanes;
+  w.lanes = lanes | ~w.alive;
+}
+
+const Inst* enter_block(const Inst& i, Warp& w, Mask) {
+  if (w.diverged || w.budget <= 0) [[unlikely]] {
+    const Inst* at = reconverge(i, w);
+    if (at != &i) return at;
+  }
+  count(i, w);
+  return &i + 1;
+}
+
+const Inst* reconverge(const Inst& i, Warp& w) {
+  for (std::size_t k = 0; k < w.others.size();) {
+    const Fragment& f = w.others[k];
+    if (can_run(f) && f.pc == &i && f.frame == w.frame) {
+      set_active(w, w.active | f.lanes);
+      drop_frame(w, f.frame);
+      w.others.erase(w.others.begin() + static_cast<std::ptrdiff_t>(k));
+    } else {
+      ++k;
+    }
+  }
+  w.diverged = !w.others.empty();
+  if (w.budget <= 0) return stopped(w, Stop::paused, &i);
+  if (!w.diverged) w.forced = false;
+  if (w.diverged && !w.forced) {
+    const std::size_t k = lowest(w);
+    if (k < w.others.size() && behind(w.others[k].pc, w.others[k].frame, &i, w.frame)) {
+      Fragment self{&i, w.frame, w.active, Stop::paused, 0, 0, w.turns, false};
+      const Inst* pc = resume(w, k);
+      w.others.push_back(self);
+      w.diverged = true;
+      return pc;
+    }
+  }
+  return &i;
+}
+
+const Inst* stopped(Warp& w, Stop why, const Inst* resume_at) {
+  w.others.push_back({resume_at, w.frame, w.active, why, w.need, w.barrier, ++w.turns, false});
+  w.active = 0;
+  w.diverged = true;
+  if (why == Stop::paused || why == Stop::yielded || why == Stop::aborted) {
+    w.stop = why;
+    return nullptr;
+  }
+  const Inst* next = next_fragment(w);
+  if (next == nullptr) w.stop = why;
+  return next;
+}
+
+const Inst* next_fragment(Warp& w) {
+  const std::size_t k = lowest(w);
+  if (k < w.others.size()) return resume(w, k);
+  w.active = 0;
+  w.stop = w.alive == 0 ? Stop::exited : Stop::barrier;
+  return nullptr;
+}
+
+void add_fragment(Warp& w, const Inst* pc, Frame* frame, Mask lanes) {
+  w.others.push_back({pc, frame, lanes, Stop::paused, 0, 0, w.turns, false});
+  ++frame->fragments;
+  w.diverged = true;
+  w.budget = std::min(w.budget, kFragmentQuantum);
+}
+
+void exit_lanes(Warp& w, const Inst& i, Mask lanes) {
+  if (w.observer != nullptr) w.observer->threads_exit(w.point(i, lanes));
+  // Copies that nobody waited for land now, for the lanes that go.
+  if (!w.copies.empty() && (w.alive & ~lanes) == 0) land_all(w, i, false);
+  w.alive &= ~lanes;
+  set_active(w, w.active & ~lanes);
+  w.block->alive_threads -= static_cast<std::uint32_t>(std::popcount(lanes));
+  wake_collectives(w);
+  check_barriers(*w.block, *w.worker);
+}
+
+void wake_collectives(Warp& w) {
+  for (auto& f : w.others)
+    if (f.wait == Stop::collective) f.wait = Stop::paused;
+}
+
+Frame* push_frame(Warp& w, const Function& function, Frame* caller, const Inst* call) {
+  std::size_t found = w.frames.size();
+  for (std::size_t k = 0; k < w.free_frames.size(); ++k) {
+    Frame* f = w.free_frames[k];
+    std::size_t index = 0;
+    while (w.frames[index].get() != f) ++index;
+    if (w.frame_sizes[index] >= function.frame_bytes) {
+      found = index;
+      w.free_frames.erase(w.free_frames.begin() + static_cast<std::ptrdiff_t>(k));
+      break;
+    }
+  }
+  if (found == w.frames.size()) {
+    w.frames.push_back(std::make_unique<Frame>());
+    w.frame_rooms.emplace_back(function.frame_bytes);
+    w.frame_sizes.push_back(function.frame_bytes);
+  }
+  Frame* f = w.frames[found].get();
+  f->registers = w.frame_rooms[found].data();
+  std::memset(f->registers, 0, function.frame_bytes);
+  f->function = &function;
+  f->caller = caller;
+  f->call = call;
+  f->depth = caller != nullptr ? caller->depth + 1 : 0;
+  f->local_base = caller != nullptr ? caller->local_base + caller->function->local_bytes : 0;
+  f->fragments = 1;
+  return f;
+}
+
+void drop_frame(Warp& w, Frame* frame, std::uint32_t fragments) {
+  frame->fragments -= fragments;
+  if (frame->fragments == 0) w.free_frames.push_back(frame);
+}
+
+void start_warp(Warp& w, const Function& entry) {
+  w.others.clear();
+  w.free_frames.clear();
+  for (auto& f : w.frames) w.free_frames.push_back(f.get());
+  w.turns = 0;
+  w.stop = Stop::none;
+  for (auto& c : w.copies) w.free_copies.push_back(std::move(c));
+  w.copies.clear();
+  w.groups.fill(0);
+  w.released = false;
+  w.carry = 0;
+  w.forced = false;
+  Frame* f = push_frame(w, entry, nullptr, nullptr);
+  w.others.push_back({entry.code.data(), f, w.alive, Stop::paused, 0, 0, 0, false});
+  w.active = 0;
+}
+
+bool runnable(const Warp& w) {
+  for (const auto& f : w.others)
+    if (can_run(f)) return true;
+  return false;
+}
+
+void run_warp(Warp& w, std::int64_t budget) {
+  const bool by_age = w.stop == Stop::paused || w.stop == Stop::yielded;
+  const std::size_t k = by_age ? oldest(w) : lowest(w);
+  if (k >= w.others.size()) return;
+  w.stop = Stop::none;
+  w.budget = budget;
+  w.forced = by_age;
+  const Inst* pc = resume(w, k);
+  while (pc != nullptr) pc = pc->fn(*pc, w, w.lanes & (w.predicate(pc->guard) ^ pc->flip));
+}
+
+void abort_launch(Warp& w, const Inst& i, LaunchStatus status, const std::string& what, Mask lanes) {
+  Worker& k = *w.worker;
+  w.stop = Stop::aborted;
+  if (k.status != LaunchStatus::ok) return;
+  k.status = status;
+  const auto& info = w.block->info;
+  const Location location = k.request->kernel->location(i.pc);
+  std::string where = location.lines.empty() ? "PTX line " + std::to_string(location.ptx_line)
+                                             : location.lines.front().file + ":" + std::to_string(location.lines.front().line);
+  std::string text = k.request->kernel->name() + ", " + where + ": " + what;
+  if (lanes != 0) {
+    const std::uint32_t thread = w.index * kWarp + static_cast<unsigned>(std::countr_zero(lanes));
+    const Dim3& b = k.request->block;
+    text += ", block (" + std::to_string(info.id.x) + "," + std::to_string(info.id.y) + "," + std::to_string(info.id.z) + "), thread (" +
+            std::to_string(thread % b.x) + "," + std::to_string(thread / b.x % b.y) + "," + std::to_string(thread / b.x / b.y) + ")";
+  }
+  k.message = std::move(text);
+}
+
+}  // namespace machine

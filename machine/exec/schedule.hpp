@@ -1,0 +1,42 @@
+// Running warps, blocks and chunks of a grid.
+#pragma once
+
+#include "program.hpp"
+#include "warp.hpp"
+
+namespace machine {
+
+// ---- schedule.cpp: fragments of one warp
+void start_warp(Warp& w, const Function& entry);
+// Runs until the budget is spent or no fragment can run.
+void run_warp(Warp& w, std::int64_t budget);
+bool runnable(const Warp& w);
+Frame* push_frame(Warp& w, const Function& function, Frame* caller, const Inst* call);
+void drop_frame(Warp& w, Frame* frame, std::uint32_t fragments = 1);
+// Fragments that wait for lanes of their warp look again: lanes have exited or arrived.
+void wake_collectives(Warp& w);
+
+// ---- block.cpp: warps of one block
+void start_block(Block& block, Worker& worker, std::uint64_t index, std::uint32_t slot);
+void finish_block(Block& block, Worker& worker);
+// One turn for every warp that can run. False: none could.
+bool run_block(Block& block, Worker& worker, std::uint64_t round);
+// Who waits for what, one line a fragment, at most `most`.
+std::string waiting(const Block& block, unsigned most);
+
+// ---- barrier.cpp
+// Lanes of the running fragment arrive at a barrier; returns where to go on.
+void check_barriers(Block& block, Worker& worker);
+// No fragment of this warp can run, and some wait at an aligned barrier for lanes that are elsewhere.
+void settle_gathering(Warp& w);
+
+// ---- async.cpp
+// Lands the copies of `w` for the lanes and copies that `wanted` picks. `point` is where the landing is told.
+void land_all(Warp& w, const Inst& i, bool waited);
+void land_before(Warp& w, const Inst& i, std::uint64_t id, Mask lanes);
+
+// ---- grid.cpp
+// Runs blocks [first, last) to their end.
+void run_chunk(Worker& worker, std::uint64_t first, std::uint64_t last, std::uint32_t resident);
+
+}  // namespace machine

@@ -1,0 +1,54 @@
+#include "undo.hpp"
+
+#include <cstring>
+
+#include "../memory/address_space.hpp"
+
+namespace machine {
+namespace {
+
+constexpr unsigned kPageShift = 12;
+constexpr std::uint64_t kPage = std::uint64_t{1} << kPageShift;
+
+// State of a page in the running launch: 0 untouched, 1 being copied, 2 saved. Launches do not overlap.
+std::atomic<std::uint8_t>* states() {
+  static auto* table = reinterpret_cast<std::atomic<std::uint8_t>*>(reserve(kGlobalBytes >> kPageShift));
+  return table;
+}
+
+}  // namespace
+
+void UndoLog::save(std::uint64_t address, std::uint64_t bytes) {
+  if (!in_global_arena(address)) return;  // registered host memory: the host's own pages are not repeated
+  for (std::uint64_t page = (address - kArenaBase) >> kPageShift; page <= (address + bytes - 1 - kArenaBase) >> kPageShift; ++page)
+    if (states()[page].load(std::memory_order_acquire) != 2) save_page(page);
+}
+
+void UndoLog::save_page(std::uint64_t page) {
+  auto& state = states()[page];
+  std::uint8_t untouched = 0;
+  if (!state.compare_exchange_strong(untouched, 1)) {
+    while (state.load(std::memory_order_acquire) != 2) {
+    }
+    return;
+  }
+  auto copy = std::make_unique<std::byte[]>(kPage);
+  std::memcpy(copy.get(), reinterpret_cast<const void*>(kArenaBase + (page << kPageShift)), kPage);
+  {
+    std::lock_guard guard(lock_);
+    pages_.emplace_back(page, std::move(copy));
+  }
+  state.store(2, std::memory_order_release);
+}
+
+void UndoLog::restore() {
+  for (const auto& [page, copy] : pages_) std::memcpy(reinterpret_cast<void*>(kArenaBase + (page << kPageShift)), copy.get(), kPage);
+  clear();
+}
+
+void UndoLog::clear() {
+  for (const auto& [page, copy] : pages_) states()[page].store(0, std::memory_order_relaxed);
+  pages_.clear();
+}
+
+}  // namespace machine

@@ -1,0 +1,208 @@
+// The state of a running warp, its block and the worker that runs them.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "inst.hpp"
+#include "machine.hpp"
+#include "program.hpp"
+
+namespace machine {
+
+struct Block;
+struct Worker;
+
+// One activation of a function by a warp. Lanes that called together share it.
+struct Frame {
+  const Function* function = nullptr;
+  Frame* caller = nullptr;
+  const Inst* call = nullptr;  // in the caller
+  std::byte* registers = nullptr;
+  std::uint32_t local_base = 0;
+  std::uint32_t depth = 0;
+  std::uint32_t fragments = 0;  // fragments in this frame, and callees that return to it
+};
+
+enum class Stop : std::uint8_t {
+  none,
+  paused,      // budget spent
+  yielded,     // waits by polling: nanosleep, a failed try_wait
+  collective,  // waits for lanes of its own warp
+  barrier,     // waits at a block barrier
+  gathering,   // part of a warp at an aligned barrier, waits for the rest
+  exited,
+  aborted,     // the launch is over
+};
+
+struct Fragment {
+  const Inst* pc = nullptr;
+  Frame* frame = nullptr;
+  Mask lanes = 0;
+  Stop wait = Stop::paused;
+  Mask need = 0;                // collective: lanes it waits for
+  std::uint32_t barrier = 0;
+  std::uint64_t turn = 0;       // when it last ran
+  bool released = false;        // collective: all lanes have come, elsewhere; what they brought is staged
+};
+
+enum class Special : std::uint32_t {
+  tid_x, tid_y, tid_z, ntid_x, ntid_y, ntid_z, ctaid_x, ctaid_y, ctaid_z, nctaid_x, nctaid_y, nctaid_z,
+  laneid, warpid, nwarpid, smid, nsmid, gridid,
+  lanemask_eq, lanemask_le, lanemask_lt, lanemask_ge, lanemask_gt,
+  dynamic_smem_size, total_smem_size, envreg1, envreg2, zero, one,
+  count_
+};
+inline constexpr std::uint32_t kSpecialBytes = static_cast<std::uint32_t>(Special::count_) * 128;
+
+struct Warp {
+  Warp();
+  ~Warp();
+  std::byte* bank[3] = {};
+  Mask active = 0;  // lanes of the running fragment
+  Mask lanes = 0;   // active, and the lanes that do not exist any more: arithmetic may write those too
+  Mask alive = 0;
+  std::int64_t budget = 0;
+  bool diverged = false;  // other fragments exist
+  bool released = false;  // the running fragment resumes at a collective that others have completed
+  bool forced = false;    // this fragment's turn by age: lower counters do not take over
+  Stop stop = Stop::none;
+  const Inst* stop_pc = nullptr;
+  Mask need = 0;
+  std::uint32_t barrier = 0;
+  Mask carry = 0;          // CC.CF
+  Observer* observer = nullptr;
+  Block* block = nullptr;
+  Worker* worker = nullptr;
+  Frame* frame = nullptr;
+  std::uint32_t index = 0;
+  std::byte* local = nullptr;  // word-interleaved: word w of lane l at local + (w * 32 + l) * 4
+  std::uint32_t local_bytes = 0;
+  std::vector<Fragment> others;
+  std::uint64_t turns = 0;
+
+  // Addresses of the access at hand; one element of slack before lane 0 for comparing neighbours.
+  alignas(64) std::array<std::uint64_t, 48> address_room{};
+  std::uint64_t* address() { return address_room.data() + 8; }
+  // Async copies of this warp, oldest first, and how many groups each lane has committed.
+  struct Copy;
+  std::vector<std::unique_ptr<Copy>> copies, free_copies;
+  std::array<std::uint32_t, 32> groups{};
+
+  // A collective whose lanes arrive at different instructions: what each has brought.
+  std::array<std::uint64_t, 32> staged{};
+
+  // Storage
+  Bytes specials_room;
+  std::vector<Bytes> frame_rooms;
+  std::vector<std::size_t> frame_sizes;
+  std::vector<std::unique_ptr<Frame>> frames;
+  std::vector<Frame*> free_frames;
+
+  template <class T>
+  T* at(Slot s) const {
+    return reinterpret_cast<T*>(bank[s & 3] + (s & ~Slot{3}));
+  }
+  Mask predicate(Slot s) const { return *at<const Mask>(s); }
+  WarpPoint point(const Inst& i, Mask mask) const;
+};
+
+struct Warp::Copy {
+  AsyncCopy told;  // pointers into the arrays below
+  Mask pending = 0;
+  bool whole = false;  // one run of memory to one run of memory
+  std::array<std::uint64_t, 48> source_room{}, destination_room{};  // lane 0 at 8, see find_breaks
+  std::array<std::uint32_t, 32> source_bytes{}, group{};
+};
+
+struct BarrierState {
+  std::array<Mask, 32> arrived{}, waited{};
+  std::uint32_t count = 0;     // threads arrived, in the barrier's own counting
+  std::uint32_t expected = 0;  // 0: every live thread
+  bool in_use = false;
+  std::uint8_t use = 0;        // reduction kind: 0 none, else popc/and/or
+  std::uint32_t reduced_count = 0;
+  bool reduced_and = true, reduced_or = false;
+  const Inst* first = nullptr;
+};
+
+// Shadow of an mbarrier's phase count, for the observer; the object itself lives in shared memory.
+struct MbarrierPhase {
+  std::uint64_t address = 0, phase = 0;
+};
+
+// cp.async.mbarrier.arrive: the arrival happens when the copies issued before it have landed.
+struct AsyncArrival {
+  Warp* warp = nullptr;
+  const Inst* inst = nullptr;
+  Mask lanes = 0;
+  std::uint64_t before = 0;  // copies of the warp with smaller ids
+  std::array<std::uint64_t, 32> address{};
+};
+
+struct Block {
+  BlockInfo info;
+  std::byte* shared = nullptr;
+  std::uint32_t shared_bytes = 0;
+  std::byte* local = nullptr;
+  std::uint64_t local_bytes = 0;
+  std::vector<std::unique_ptr<Warp>> warps;
+  std::uint32_t warp_count = 0;
+  std::uint32_t alive_threads = 0;
+  std::array<BarrierState, 16> barriers;
+  std::vector<MbarrierPhase> mbarriers;
+  std::vector<AsyncArrival> async_arrivals;
+  std::uint64_t next_copy = 0;
+  std::uint64_t grid_barrier = 0;
+  bool done = false;
+};
+
+struct BlockCount {
+  std::uint64_t warps = 0, lanes = 0;
+};
+
+// Pages that a launch of several chunks has written, as they were before.
+class UndoLog;
+
+struct Worker {
+  const Program* program = nullptr;
+  const LaunchRequest* request = nullptr;
+  const Options* options = nullptr;
+  LaunchInfo* launch = nullptr;
+  Observer* observer = nullptr;
+  UndoLog* undo = nullptr;
+  std::vector<BlockCount> counts;
+  std::uint64_t bytes_loaded = 0, bytes_stored = 0;
+  std::uint64_t executed = 0;      // warp instructions, kept for limits
+  std::uint64_t memory_changes = 0;  // stores and atomics that changed a value others can see
+  std::uint64_t polls = 0;           // strong loads, atomics without effect, failed waits
+  std::uint64_t clock = 0;
+  std::string printed;
+  LaunchStatus status = LaunchStatus::ok;
+  std::string message;
+  std::byte* params = nullptr;
+  std::uint64_t grid_workspace = 0;  // %envreg1:%envreg2, the barrier of a cooperative launch
+  std::uint32_t mode = ~0u;          // floating-point mode of the host thread, see set_mode
+  bool all_polling = false;          // every warp that ran in the last turn of its block only polled
+  bool dependency_passed = false;
+};
+
+// ---- what handlers call ------------------------------------------------------------------------------------------
+
+// Ends the launch (first failure wins).
+void abort_launch(Warp& w, const Inst& i, LaunchStatus status, const std::string& what, Mask lanes);
+const Inst* stopped(Warp& w, Stop why, const Inst* resume);
+// Splits the running fragment: `lanes` go on at `pc`, in `frame`.
+void add_fragment(Warp& w, const Inst* pc, Frame* frame, Mask lanes);
+// At a join point: merges with fragments that wait there, gives way to those behind. Returns where to go on.
+const Inst* reconverge(const Inst& i, Warp& w);
+// After lanes changed (exit, return, split): chooses the fragment that runs next.
+const Inst* next_fragment(Warp& w);
+void exit_lanes(Warp& w, const Inst& i, Mask lanes);
+void set_active(Warp& w, Mask lanes);
+
+}  // namespace machine

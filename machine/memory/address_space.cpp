@@ -1,0 +1,248 @@
+#include "address_space.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <deque>
+#include <new>
+#include <vector>
+
+namespace machine {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+
+std::uint64_t round_up(std::uint64_t value, std::uint64_t to) { return (value + to - 1) / to * to; }
+
+// A registration keeps pages readable that the host owns; the device reaches them by the same address.
+struct Extent {
+  std::uint64_t base, span;  // span: bytes of arena that belong to the object, guard included
+};
+
+}  // namespace
+
+std::byte* reserve(std::uint64_t bytes, std::uint64_t address) {
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (address ? MAP_FIXED_NOREPLACE : 0);
+  void* start = mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+  if (start == MAP_FAILED || (address && start != reinterpret_cast<void*>(address))) throw std::bad_alloc();
+  return static_cast<std::byte*>(start);
+}
+
+void discard(std::byte* start, std::uint64_t bytes) {
+  const auto first = round_up(reinterpret_cast<std::uint64_t>(start), kPage);
+  const auto last = (reinterpret_cast<std::uint64_t>(start) + bytes) / kPage * kPage;
+  if (last > first) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+}
+
+namespace {
+
+// Allocations begin at a granule, so none is shared.
+void mark_granules(std::uint64_t base, std::uint64_t bytes, std::uint8_t value) {
+  std::uint8_t* last = granule_of(base + std::max<std::uint64_t>(bytes, 1) - 1);
+  for (std::uint8_t* g = granule_of(base); g <= last; ++g) *g = value;
+}
+
+}  // namespace
+
+struct AddressSpace::Impl {
+  mutable std::shared_mutex lock;
+  std::map<std::uint64_t, std::unique_ptr<Object>> objects;  // by base; live and freed
+  std::map<std::uint64_t, std::uint64_t> spans;              // base -> arena bytes with guard
+  std::deque<std::uint64_t> freed;                           // bases in order of release, for reuse when exhausted
+  std::vector<std::unique_ptr<Object>> forgotten;            // freed objects whose addresses were used again
+  std::uint64_t next = kArenaBase + kGuardBytes;
+  std::uint64_t limit = std::uint64_t{80} << 30;
+  std::uint64_t used = 0;
+  std::uint32_t next_id = 1;
+  // registered host memory lies outside the arena
+  std::map<std::uint64_t, std::unique_ptr<Object>> registered;
+  std::vector<std::unique_ptr<Object>> unregistered;
+  // on-chip storage: a bump pointer and free lists by size
+  std::uint64_t on_chip_next = kOnChipBase;
+  std::multimap<std::uint64_t, std::uint64_t> on_chip_free;  // size -> base
+
+  // Room for `span` bytes: fresh arena first, then the oldest freed object that is large enough.
+  std::uint64_t place(std::uint64_t span) {
+    if (next + span + kGuardBytes <= kArenaBase + kGlobalBytes) {
+      const auto base = next;
+      next += span;
+      return base;
+    }
+    for (auto it = freed.begin(); it != freed.end(); ++it) {
+      const auto base = *it;
+      if (spans[base] < span) continue;
+      freed.erase(it);
+      forgotten.push_back(std::move(objects[base]));
+      objects.erase(base);
+      return base;
+    }
+    return 0;
+  }
+};
+
+AddressSpace::AddressSpace() : impl_(std::make_unique<Impl>()) {
+  reserve(kArenaBytes, kArenaBase);
+  reserve(kGlobalBytes >> kGranuleShift, kGranuleBase);
+}
+
+AddressSpace& AddressSpace::instance() {
+  // Never destroyed: pointers to objects outlive static destruction of the program under test.
+  static AddressSpace* space = new AddressSpace;
+  return *space;
+}
+
+const Object* AddressSpace::allocate(ObjectKind kind, std::uint64_t bytes, std::uint32_t align, std::string_view name,
+                                     std::uint64_t operation) {
+  std::unique_lock guard(impl_->lock);
+  const bool counted = kind == ObjectKind::global || kind == ObjectKind::managed || kind == ObjectKind::device_symbol;
+  if (bytes > kGlobalBytes / 2) return nullptr;
+  if (counted && (bytes > impl_->limit || impl_->used > impl_->limit - bytes)) return nullptr;
+  const std::uint64_t pitch = std::max<std::uint64_t>(std::uint64_t{1} << kGranuleShift, align);
+  const std::uint64_t span = round_up(std::max<std::uint64_t>(bytes, 1), pitch) + kGuardBytes + pitch;
+  std::uint64_t slot = impl_->place(span);
+  if (slot == 0) return nullptr;
+  const std::uint64_t base = round_up(slot, pitch);
+  auto object = std::make_unique<Object>();
+  *object = Object{.id = impl_->next_id++, .kind = kind, .state = ObjectState::live, .base = base, .size = bytes,
+                   .align = std::max<std::uint32_t>(align, 512), .name = std::string(name), .allocated = operation, .freed = 0};
+  const Object* result = object.get();
+  impl_->spans[base] = span - (base - slot);
+  impl_->objects[base] = std::move(object);
+  mark_granules(base, bytes, 1);
+  if (counted) impl_->used += bytes;
+  return result;
+}
+
+const Object* AddressSpace::register_host(std::uint64_t address, std::uint64_t bytes, std::uint64_t operation) {
+  std::unique_lock guard(impl_->lock);
+  auto next = impl_->registered.upper_bound(address);
+  if (next != impl_->registered.end() && next->first < address + bytes) return nullptr;
+  if (next != impl_->registered.begin()) {
+    auto before = std::prev(next);
+    if (before->second->base + before->second->size > address) return nullptr;
+  }
+  auto object = std::make_unique<Object>();
+  *object = Object{.id = impl_->next_id++, .kind = ObjectKind::registered, .state = ObjectState::live, .base = address,
+                   .size = bytes, .align = 1, .name = {}, .allocated = operation, .freed = 0};
+  const Object* result = object.get();
+  impl_->registered[address] = std::move(object);
+  return result;
+}
+
+const Object* AddressSpace::release(std::uint64_t base, std::uint64_t operation) {
+  std::unique_lock guard(impl_->lock);
+  if (auto found = impl_->registered.find(base); found != impl_->registered.end()) {
+    found->second->state = ObjectState::freed;
+    found->second->freed = operation;
+    impl_->unregistered.push_back(std::move(found->second));
+    impl_->registered.erase(found);
+    return impl_->unregistered.back().get();
+  }
+  auto found = impl_->objects.find(base);
+  if (found == impl_->objects.end() || found->second->state == ObjectState::freed) return nullptr;
+  Object& object = *found->second;
+  object.state = ObjectState::freed;
+  object.freed = operation;
+  if (object.kind == ObjectKind::global || object.kind == ObjectKind::managed || object.kind == ObjectKind::device_symbol)
+    impl_->used -= object.size;
+  impl_->freed.push_back(base);
+  mark_granules(base, object.size, 0);
+  discard(reinterpret_cast<std::byte*>(base), round_up(object.size, kPage));
+  return &object;
+}
+
+const Object* AddressSpace::find(std::uint64_t address) const {
+  std::shared_lock guard(impl_->lock);
+  const auto& table = in_global_arena(address) ? impl_->objects : impl_->registered;
+  auto next = table.upper_bound(address);
+  if (next == table.begin()) return nullptr;
+  const Object* object = std::prev(next)->second.get();
+  return object->contains(address) ? object : nullptr;
+}
+
+const Object* AddressSpace::nearest(std::uint64_t address) const {
+  std::shared_lock guard(impl_->lock);
+  const auto& table = in_global_arena(address) ? impl_->objects : impl_->registered;
+  const Object* best = nullptr;
+  std::uint64_t distance = ~std::uint64_t{0};
+  auto consider = [&](const Object& object) {
+    if (object.state != ObjectState::live) return;
+    const auto end = object.base + object.size;
+    const auto away = address < object.base ? object.base - address : address >= end ? address - end : 0;
+    if (away < distance) distance = away, best = &object;
+  };
+  auto above = table.lower_bound(address);
+  for (auto it = above; it != table.end(); ++it) {
+    consider(*it->second);
+    if (it->second->state == ObjectState::live) break;
+  }
+  for (auto it = above; it != table.begin();) {
+    --it;
+    consider(*it->second);
+    if (it->second->state == ObjectState::live) break;
+  }
+  return best;
+}
+
+void AddressSpace::rename(std::uint64_t base, std::string_view name) {
+  std::unique_lock guard(impl_->lock);
+  if (auto found = impl_->objects.find(base); found != impl_->objects.end()) found->second->name = name;
+  if (auto found = impl_->registered.find(base); found != impl_->registered.end()) found->second->name = name;
+}
+
+std::vector<const Object*> AddressSpace::live() const {
+  std::shared_lock guard(impl_->lock);
+  std::vector<const Object*> result;
+  for (const auto* table : {&impl_->objects, &impl_->registered})
+    for (const auto& [base, object] : *table)
+      if (object->state == ObjectState::live) result.push_back(object.get());
+  std::sort(result.begin(), result.end(), [](auto* a, auto* b) { return a->base < b->base; });
+  return result;
+}
+
+void AddressSpace::set_limit(std::uint64_t bytes) {
+  std::unique_lock guard(impl_->lock);
+  impl_->limit = bytes;
+}
+std::uint64_t AddressSpace::limit() const {
+  std::shared_lock guard(impl_->lock);
+  return impl_->limit;
+}
+std::uint64_t AddressSpace::used() const {
+  std::shared_lock guard(impl_->lock);
+  return impl_->used;
+}
+
+std::byte* AddressSpace::on_chip(std::uint64_t bytes) {
+  std::unique_lock guard(impl_->lock);
+  bytes = round_up(std::max<std::uint64_t>(bytes, 1), kPage);
+  if (auto found = impl_->on_chip_free.find(bytes); found != impl_->on_chip_free.end()) {
+    auto* start = reinterpret_cast<std::byte*>(found->second);
+    impl_->on_chip_free.erase(found);
+    return start;
+  }
+  if (bytes > kArenaBase + kArenaBytes - impl_->on_chip_next) throw std::bad_alloc();
+  auto* start = reinterpret_cast<std::byte*>(impl_->on_chip_next);
+  impl_->on_chip_next += bytes;
+  return start;
+}
+
+void AddressSpace::on_chip_release(std::byte* start, std::uint64_t bytes) {
+  std::unique_lock guard(impl_->lock);
+  impl_->on_chip_free.emplace(round_up(std::max<std::uint64_t>(bytes, 1), kPage), reinterpret_cast<std::uint64_t>(start));
+}
+
+bool AddressSpace::touchable(std::uint64_t address, std::uint64_t bytes) const {
+  std::shared_lock guard(impl_->lock);
+  if (in_global_arena(address)) {
+    // The guard after an object is touchable: memcheck tells about it, and no harm is done.
+    auto next = impl_->objects.upper_bound(address);
+    if (next == impl_->objects.begin()) return false;
+    const Object& object = *std::prev(next)->second;
+    return object.state == ObjectState::live && address + bytes <= object.base + impl_->spans.at(object.base);
+  }
+  auto next = impl_->registered.upper_bound(address);
+  return next != impl_->registered.begin() && std::prev(next)->second->contains(address, bytes);
+}
+
+}  // namespace machine
