@@ -6,12 +6,15 @@ replaced, on the GPU). Each brings a bound of its own, so neither is taken for t
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+import verify.contracts
 from verify.case.case import Case
 from verify.case.run import Fills, Run
 from verify.check.compare import slack
@@ -23,6 +26,7 @@ from verify.contract import Contract, KernelOracle
 from verify.discovery import find_contracts
 from verify.finding import Finding, Outcome
 from verify.harness.build import BuildError, build_harness
+from verify.harness.plan import query_plans
 from verify.oracle.expectation import OracleError, Quantity, expect
 from verify.oracle.tracked import Tracked
 
@@ -31,6 +35,7 @@ class MissingOracleError(RuntimeError):
     """An oracle that cannot be asked on this machine; the message says what to install."""
 
 
+_ORACLES = Path(verify.contracts.__file__).parent / "oracles"
 Answers = Mapping[str, Callable[[Case], Mapping[str, Tracked]]]
 
 
@@ -90,15 +95,21 @@ def _ask_kernel(
     subject: Subject, oracle: KernelOracle, runs: list[Run]
 ) -> Callable[[Case], Mapping[str, Tracked]]:
     """Runs the other kernel on the same arrays, every dead byte finite, and reads its outputs."""
-    (other,) = find_contracts([oracle.kernel])
+    (other,) = find_contracts([str(_ORACLES / f"{oracle.kernel}_contract.py")])
     subject.progress(f"{other.name}: building the harness")
     build = build_harness(other, subject.device.info().architecture, subject.progress)
-    cases = {run.case.id: _translated(run.case, other) for run in runs}
+    translated = {run.case.id: _translated(run.case, other) for run in runs}
+    sm_count = subject.device.info().sm_count
+    plans = query_plans(build, other, [case.symbols for case in translated.values()], sm_count)
+    cases = {
+        name: replace(case, plan=plan) for (name, case), plan in zip(translated.items(), plans, strict=True)
+    }
     partner = replace(
         subject,
         contract=other,
         binary=Path(build.binary),
         folder=subject.folder / other.name,
+        environment={**subject.environment, **library_path()},
         _expected={},
         _ran={},
     )
@@ -117,9 +128,17 @@ def _ask_kernel(
     return answer
 
 
+def library_path() -> dict[str, str]:
+    """Environment with which the loader also finds a cuBLASLt that was installed as a Python package."""
+    folders = [Path(entry) / "nvidia" / "cu13" / "lib" for entry in sys.path]
+    found = [str(folder) for folder in folders if any(folder.glob("libcublasLt.so*"))]
+    given = os.environ.get("LD_LIBRARY_PATH", "")
+    return {"LD_LIBRARY_PATH": ":".join([*found, *filter(None, [given])])} if found else {}
+
+
 def _translated(case: Case, other: Contract) -> Case:
     """The same op instance as a case of another contract: the symbols and buffers that it declares."""
-    symbols = {s.name: case.symbols[s.name] for s in other.declared_symbols}
+    symbols = {s.name: case[s.name] for s in other.declared_symbols}
     arrays = {b.name: case.arrays[b.name] for b in other.buffers if b.name in case.arrays}
     return Case(other, case.fixture, case.profile, symbols, {}, arrays, case.sparse)
 

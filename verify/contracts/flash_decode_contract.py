@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from verify.case.attention_profiles import ATTENTION_PROFILES
 from verify.case.case import Case
-from verify.contract import Buffer, Contract, Intermediate, Launcher, Plan, Refusal, Symbol
+from verify.contract import Buffer, Contract, Intermediate, KernelOracle, Launcher, Plan, Refusal, Symbol
 from verify.oracle.attention import live_slots, locate, observe_partials, reference, split_edges
 from verify.oracle.attention_bounds import Numerics, attention_error_model
 from verify.oracle.attention_effects import attention_effects
 from verify.oracle.attention_exact import attention_exactly
+from verify.oracle.attention_torch import attention_torch
 from verify.oracle.tracked import Tracked
 
 
@@ -106,6 +107,7 @@ CONTRACT = Contract(
         "partial_lse": ("batch", "head", "split"),
     },
     locate=locate,
+    parity={"torch": attention_torch, "cuBLASLt pipeline": KernelOracle("decode_pipeline")},
     batch="B",
     pinned={"splits": "num_splits"},
     captured_at={"len": 1},
