@@ -54,16 +54,15 @@ def test_the_same_inputs_are_not_compiled_again(guarded: Build) -> None:
 
 
 def test_an_included_file_is_part_of_the_key(tmp_path: Path) -> None:
-    """Catches a stale binary after an edit in a header of the production code."""
-    for name in ("guarded.cu", "guarded.cuh"):
-        shutil.copy(GUARDED.directory / name, tmp_path / name)
-    assert [f.name for f in included_files((tmp_path / "guarded.cu").resolve())] == [
-        "guarded.cu",
-        "guarded.cuh",
-    ]
-    moved = replace(GUARDED, directory=tmp_path)
+    """Catches a stale binary after an edit in a header of the production code, also in another folder."""
+    (tmp_path / "own").mkdir()
+    shutil.copy(GUARDED.directory / "guarded.cu", tmp_path / "guarded.cu")
+    header = tmp_path / "own" / "guarded.cuh"
+    shutil.copy(GUARDED.directory / "guarded.cuh", header)
+    moved = replace(GUARDED, directory=tmp_path, nvcc_flags=("-Iown",))
+    assert [f.name for f in included_files(moved)] == ["guarded.cu", "guarded.cuh"]
     first = build_harness(moved, "sm_90")
-    (tmp_path / "guarded.cuh").write_text((tmp_path / "guarded.cuh").read_text() + "// edited\n")
+    header.write_text(header.read_text() + "// edited\n")
     second = build_harness(moved, "sm_90")
     assert not second.cached
     assert first.binary != second.binary

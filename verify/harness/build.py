@@ -35,7 +35,7 @@ WRAPPED = tuple(
 """Launch functions of the runtime that the harness counts calls of (verify_launch_count.cuh)."""
 
 _ARCHITECTURE = re.compile(r"sm_(\d+[af]?)$")
-_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 _SAFE_FLAG = re.compile(r"-[\w=.,:+/\-]*$")
 
 Progress = Callable[[str], None]
@@ -87,7 +87,7 @@ def build_harness(
     command = compile_command(contract, production, wanted, tools)
     core_command = core_compile_command(wanted, tools)
     core_key = digest([*_template_texts(), *core_command, tools.identity])
-    key = digest([source, core_key, *_inputs(production), *command])
+    key = digest([source, core_key, *_inputs(contract), *command])
     started = time.monotonic()
     what = f"{contract.name}: compiling for {', '.join(wanted)}"
 
@@ -127,15 +127,26 @@ def compile_command(
 
     Raises BuildError for a contract's flag that is not a plain option.
     """
-    for flag in contract.nvcc_flags:
-        if not _SAFE_FLAG.match(flag):
-            raise BuildError(f"{contract.name}: nvcc_flags: {flag!r} is not a plain option")
     return (
         *_compiler(architectures, tools),
-        *contract.nvcc_flags,
+        *contract_flags(contract),
         f"-I{resource_folder('harness_templates')}",
         f"-I{production.parent}",
         *("-c", "harness.cu", "-o", "harness.o"),
+    )
+
+
+def contract_flags(contract: Contract) -> tuple[str, ...]:
+    """The contract's own options, include folders made absolute: they are relative to the contract's file.
+
+    Raises BuildError for one that is not a plain option.
+    """
+    for flag in contract.nvcc_flags:
+        if not _SAFE_FLAG.match(flag):
+            raise BuildError(f"{contract.name}: nvcc_flags: {flag!r} is not a plain option")
+    return tuple(
+        f"-I{(contract.directory / flag[2:]).resolve()}" if flag.startswith("-I") else flag
+        for flag in contract.nvcc_flags
     )
 
 
@@ -184,8 +195,10 @@ def run_compiler(command: Sequence[str], folder: Path, tools: Toolchain, what: s
         raise BuildError(f"{what} does not build (exit {done.returncode}):\n{words}")
 
 
-def included_files(production: Path) -> list[Path]:
-    """The production file and what it includes by quotes, however deep, as far as it is found beside it."""
+def included_files(contract: Contract) -> list[Path]:
+    """The production file and what it includes, however deep, from beside it or the contract's folders."""
+    production = source_file(contract).resolve()
+    own = [Path(flag[2:]) for flag in contract_flags(contract) if flag.startswith("-I")]
     seen: dict[Path, None] = {}
     waiting = [production]
     while waiting:
@@ -195,13 +208,13 @@ def included_files(production: Path) -> list[Path]:
         seen[file] = None
         for name in _INCLUDE.findall(file.read_bytes()):
             named = name.decode(errors="replace")
-            waiting += [(folder / named).resolve() for folder in (file.parent, production.parent)]
+            waiting += [(folder / named).resolve() for folder in (file.parent, production.parent, *own)]
     return [production, *sorted(seen.keys() - {production})]
 
 
-def _inputs(production: Path) -> list[bytes]:
+def _inputs(contract: Contract) -> list[bytes]:
     """Names and texts of the files that a harness is compiled from, the fixed part apart."""
-    return [part for file in included_files(production) for part in (str(file).encode(), file.read_bytes())]
+    return [part for file in included_files(contract) for part in (str(file).encode(), file.read_bytes())]
 
 
 def _template_texts() -> list[bytes]:

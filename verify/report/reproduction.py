@@ -19,7 +19,15 @@ from verify.device.interface import TOOLS
 from verify.device.sanitizer.options import arguments
 from verify.discovery import source_file
 from verify.finding import Finding, Outcome, Severity
-from verify.harness.build import FIXED_FLAGS, WRAPPED, Build, architecture_flags, copy_headers, included_files
+from verify.harness.build import (
+    FIXED_FLAGS,
+    WRAPPED,
+    Build,
+    architecture_flags,
+    contract_flags,
+    copy_headers,
+    included_files,
+)
 from verify.harness.render import render
 from verify.oracle.expectation import OracleError, Quantity, expect
 from verify.resources import resource_folder
@@ -105,11 +113,13 @@ def write_reproduction(
     name = f"{contract.name}_case"
     (folder / f"{name}.cu").write_text(render(contract, production.name, whole=True))
     copy_headers(folder)
-    for file in included_files(production):
-        below = file.is_relative_to(production.parent)
-        target = folder / (file.relative_to(production.parent) if below else file.name)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(file, target)
+    # A header is found from beside the source or from an include folder; it is copied for both.
+    bases = [production.parent, *(Path(f[2:]) for f in contract_flags(contract) if f.startswith("-I"))]
+    for file in included_files(contract):
+        targets = [file.relative_to(base) for base in bases if file.is_relative_to(base)]
+        for target in targets or [Path(file.name)]:
+            (folder / target).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file, folder / target)
     write_pack(folder / "pack", runs)
     judged = runs[0].case.id == finding.case and bool(expected)
     if judged:
@@ -123,7 +133,9 @@ def write_reproduction(
 
 
 def _build_lines(contract: Contract, build: Build, name: str, swept: bool) -> list[str]:
-    flags = [*FIXED_FLAGS, *architecture_flags(build.architectures), *contract.nvcc_flags, "-I."]
+    # Headers from the contract's own folders were copied here.
+    kept = [flag for flag in contract.nvcc_flags if not flag.startswith("-I")]
+    flags = [*FIXED_FLAGS, *architecture_flags(build.architectures), *kept, "-I."]
     wraps = [f"-Xlinker=--wrap={wrapped}" for wrapped in WRAPPED]
     lines = [
         "# Needs nvcc 13 and g++; NVCC names another nvcc than the one found when this was written.",
