@@ -222,6 +222,16 @@ def test_doubt_without_summary_with_wrong_count_and_with_wrong_exit_code(tmp_pat
     assert "reported 1 records but ended with exit code 0" in doubt_of_process(faulty.process, faulty.log)
 
 
+def test_a_log_cut_by_the_print_limit_keeps_its_count_and_is_in_doubt(tmp_path: Path) -> None:
+    """Fault: the line that says how many were not printed is taken for the summary, or for a record."""
+    one = recorded(tmp_path, "2026.4.0", "memcheck", "two_kernels")
+    cut = "errors were not printed. Use --print-limit option to adjust the number of printed errors"
+    text = one.text.read_text().replace("9 errors", f"12 errors\n========= ERROR SUMMARY: 3 {cut}")
+    one.text.write_text(text)
+    assert (one.log.errors, len(one.log.records)) == (12, 2)
+    assert "its summary says" in doubt_of_process(one.process, one.log)
+
+
 @pytest.mark.parametrize("damage", ["truncated", "absent", "other root"])
 def test_a_broken_xml_log_loses_no_record(tmp_path: Path, damage: str) -> None:
     """Fault: the tool died while it wrote its XML, and the records of the text log go with it."""

@@ -30,6 +30,13 @@ SANITIZER = "compute-sanitizer"
 RUN_SECONDS = 300.0
 """Limit of one run under a tool, which slows a kernel down by one to two orders of magnitude."""
 
+FEW_RECORDS, MOST_RECORDS = 500, 20_000
+"""Records printed of all cases together, which only say that there is something, and of one case alone.
+
+Racecheck gives a record for each byte, so that one missing barrier can print gigabytes; the summary line still
+counts all, and a log that holds fewer than it counts is never clean.
+"""
+
 PROMISED: Mapping[Tool, str] = {
     "memcheck": "no byte outside its own buffer is touched; under the strict rule no dead byte either",
     "initcheck": "nothing is read that was not written",
@@ -118,8 +125,10 @@ def _records(tool: Tool, execution: Execution) -> list[ToolRecord]:
 
 def _under(subject: Subject, tools: Sequence[Tool], runs: Sequence[Run], name: str) -> Execution:
     """One process under the tools, without the records that are known false alarms of its version."""
-    others = {ALSO: ",".join(tools[1:])} if len(tools) > 1 else {}
-    execution = subject.start(runs, f"{'-'.join(tools)}-{name}", tools[0], others, timeout=RUN_SECONDS)
+    options = {ALSO: ",".join(tools[1:])} if len(tools) > 1 else {}
+    if subject.device.name == "gpu":
+        options["print-limit"] = str(MOST_RECORDS if len(runs) == 1 else FEW_RECORDS)
+    execution = subject.start(runs, f"{'-'.join(tools)}-{name}", tools[0], options, timeout=RUN_SECONDS)
     version = subject.device.info().versions.get(SANITIZER)
     if version is None or not execution.records:
         return execution

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from verify.device.interface import Tool, ToolRecord
 from verify.finding import Severity, SourceLine
@@ -27,14 +28,15 @@ class Frame:
     def __str__(self) -> str:
         return f"{self.function} in {self.source}" if self.source else self.function
 
-    @classmethod
-    def parse(cls, text: str) -> Frame:
+    @staticmethod
+    @lru_cache(maxsize=4096)
+    def parse(text: str) -> Frame:
         """From ``void ns::kernel<float>(int *)+0x90 in file.cu:41``: function ``kernel``, line 41."""
         found = _LOCATION.match(text.strip())
         if found is None:
-            return cls(text.strip())
+            return Frame(text.strip())
         source = SourceLine(found["file"], int(found["line"])) if found["file"] else None
-        return cls(bare_name(found["function"].strip()), source)
+        return Frame(bare_name(found["function"].strip()), source)
 
 
 @dataclass(frozen=True)

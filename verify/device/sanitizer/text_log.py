@@ -21,6 +21,7 @@ _RACE_SUMMARY = re.compile(
     r"^RACECHECK SUMMARY: [\d,]+ hazards? displayed \(([\d,]+) errors?, ([\d,]+) warnings?\)"
 )
 _NOT_A_RECORD = re.compile(r"^(COMPUTE-SANITIZER|(ERROR|RACECHECK|LEAK) SUMMARY:|Info:)")
+_CUT = re.compile(r"errors were not printed")
 _NOTE = re.compile(
     r"process didn't terminate|Target application|Internal Sanitizer Error|No attachable process"
     r"|Detected overflow of tracked|[Uu]nable to|not supported|[Ff]ailed to|[Tt]imed? ?out"
@@ -71,6 +72,8 @@ def text_summary(path: Path) -> TextSummary:
     summary, errors, warnings = "", None, None
     notes: list[str] = []
     for block in _blocks(path):
+        if _CUT.search(block.head):
+            continue
         if found := _ERROR_SUMMARY.match(block.head):
             summary, errors, warnings = block.head, _number(found[1]), 0
         elif found := _RACE_SUMMARY.match(block.head):
