@@ -3,6 +3,7 @@
 // The harness is linked with --wrap for each of them, so that calls in the production code arrive here first.
 // An accepted launch is not yet an executed one: the proof is completed by a stamp kernel behind the entry on
 // the same stream, whose value the host reads back after a synchronisation that reports no error.
+// Launches through the driver API (cuLaunchKernel) are not seen.
 #pragma once
 
 #include "verify_check.cuh"
