@@ -13,7 +13,7 @@ namespace {
 
 // Registers are handed to a warp in units of 256: 8 a thread.
 constexpr unsigned kRegisterUnit = 8;
-constexpr unsigned kGuessedRegisters = 64;
+constexpr unsigned kGuessedRegisters = 32;  // the most that does not limit occupancy
 
 const std::map<std::string, unsigned>& register_counts(const Program& program) {
   static std::map<const Program*, std::map<std::string, unsigned>> known;

@@ -8,7 +8,7 @@
 namespace machine::runtime {
 
 // Registers a thread, as ptxas allotted them, when the fat binary holds machine code for this architecture too; else
-// the most that the launch bounds leave, at most 64: a guess that a report never shows as a fact.
+// the most that does not limit occupancy: a guess that a report never shows as a fact.
 unsigned registers_of(const CUkern_st& kernel);
 
 // 0 when a block does not fit at all.

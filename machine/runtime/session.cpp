@@ -28,6 +28,7 @@ struct Session {
 
   report::Report report;
   std::mutex report_mutex;  // the report is also written by failing calls of any thread
+  checks::CheckOptions chosen;  // the checks keep a reference
   std::unique_ptr<checks::Checks> checks;
   machine::Options machine;
   std::deque<std::function<void(Observer&)>> tellings;
@@ -58,8 +59,8 @@ Session* make_session() {
   machine.timeout_s = options().launch_timeout;
   AddressSpace::instance().set_limit(limits().global_memory);
   try {
-    checks::CheckOptions chosen = checks::parse_options(options().tools, options().checks);
-    if (chosen.any()) session->checks = checks::make_checks(chosen, session->report);
+    session->chosen = checks::parse_options(options().tools, options().checks);
+    if (session->chosen.any()) session->checks = checks::make_checks(session->chosen, session->report);
   } catch (const std::invalid_argument& error) {
     refuse(std::string("VERIFY_MACHINE: ") + error.what());
   }

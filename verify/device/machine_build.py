@@ -26,6 +26,8 @@ LIBRARY = "libcudart.so.13"
 FOLDERS = ("memory", "reader", "exec", "observers", "report", "runtime")
 """Folders of machine/ whose ``.cpp`` files make up the library."""
 
+PROGRESS_SECONDS = 5.0
+
 FLAGS = (
     "-std=c++20",
     "-O3",
@@ -134,10 +136,10 @@ def _compile_all(
 ) -> list[Path]:
     say = progress or (lambda line: print(line, file=sys.stderr, flush=True))
     started = time.monotonic()
-    done = 0
+    done, said = 0, -PROGRESS_SECONDS
 
     def compile_one(source: Path) -> Path:
-        nonlocal done
+        nonlocal done, said
 
         def build(entry: Path) -> None:
             command = (str(tools.gxx), *flags, "-c", str(source), "-o", "object.o")
@@ -145,8 +147,10 @@ def _compile_all(
 
         entry, hit = cached("machine-object", keys[source], build)
         done += 1
-        if not hit:
-            say(f"CPU device: compiled {done} of {len(keys)} files, {time.monotonic() - started:.0f} s")
+        elapsed = time.monotonic() - started
+        if not hit and elapsed - said >= PROGRESS_SECONDS:
+            said = elapsed
+            say(f"compiling the CPU device, once for this processor: {done} of {len(keys)} files")
         return entry / "object.o"
 
     # The largest files first: the last compile to end decides.

@@ -27,7 +27,7 @@ from verify.device.machine_build import LIBRARY, MachineBuildError, machine_libr
 from verify.device.machine_report import MachineReport, merge_reports, read_report
 from verify.harness.build import BuildError, run_compiler
 from verify.harness.cache import cached, digest
-from verify.harness.toolchain import ToolchainError, find_toolchain
+from verify.harness.toolchain import Toolchain, ToolchainError, find_toolchain
 
 ARCHITECTURES = ("sm_80", "sm_90")
 EXIT_FINDINGS, EXIT_NOT_VERIFIED = 1, 3
@@ -198,21 +198,26 @@ def check_program(facts: ProgramFile, architecture: str) -> None:
 
 
 def compile_program(
-    source: Path, architecture: str, flags: Sequence[str] = (), progress: Progress | None = None
+    source: Path,
+    architecture: str,
+    flags: Sequence[str] = (),
+    progress: Progress | None = None,
+    toolchain: Toolchain | None = None,
 ) -> Path:
-    """The binary of one ``.cu`` file, with PTX of ``architecture`` and line information, kept in the cache.
+    """The binary of one ``.cu`` file, with PTX and machine code of ``architecture``, kept in the cache.
 
     Raises BuildError with nvcc's words, RefusedError when there is no such file, ToolchainError without a
     compiler.
     """
     if not source.is_file():
         raise RefusedError(f"{source}: there is no such file")
-    tools = find_toolchain()
+    tools = toolchain or find_toolchain()
     tools.require_build()
     number = architecture.removeprefix("sm_")
     command = (
         *(str(tools.nvcc), "-std=c++17", "-lineinfo", "--no-compress", "-ccbin", str(tools.gxx)),
-        *("-gencode", f"arch=compute_{number},code=compute_{number}"),
+        # Machine code too: ptxas says how many registers a kernel takes, and refuses what no GPU would run.
+        *("-gencode", f"arch=compute_{number},code=[compute_{number},sm_{number}]"),
         *flags,
         f"-I{source.absolute().parent}",
         *tools.include_flags(),

@@ -19,9 +19,9 @@ inline int failures = 0;
 
 #define EXPECT_CODE(expected, call)                                                                        \
   do {                                                                                                     \
-    cudaError_t got = (call);                                                                              \
-    if (got != (expected)) {                                                                               \
-      std::printf("line %d: %s gave %s, not %s\n", __LINE__, #call, cudaGetErrorName(got), #expected);     \
+    cudaError_t code_ = (call);                                                                             \
+    if (code_ != (expected)) {                                                                               \
+      std::printf("line %d: %s gave %s, not %s\n", __LINE__, #call, cudaGetErrorName(code_), #expected);     \
       ++failures;                                                                                          \
     }                                                                                                      \
   } while (0)

@@ -1,0 +1,207 @@
+"""Programs that use each part of the CUDA runtime run on the CPU device and find what they expect.
+
+Each program in ``programs/`` checks its own expectations and says so; the comment at its head says what it is
+about. All are built by every nvcc at hand (13.0 and 13.5 register their kernels differently).
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from verify.device.program import ProgramOptions, ProgramReport, compile_program, run_program
+from verify.harness.toolchain import Toolchain, find_toolchain
+
+PROGRAMS = Path(__file__).parent / "programs"
+SELF_CHECKING = (
+    "allocation_order",
+    "asserting",
+    "device",
+    "errors",
+    "graphs",
+    "late",
+    "launches",
+    "memory",
+    "per_thread",
+    "pools",
+    "streams",
+    "waiting_host",
+)
+
+
+def _toolchains() -> list[Toolchain]:
+    found = {tools.version: tools for tools in map(find_toolchain, ("pip", "system")) if tools.can_build}
+    return list(found.values())
+
+
+TOOLCHAINS = _toolchains()
+
+
+@pytest.fixture(params=TOOLCHAINS, ids=lambda tools: f"nvcc {tools.version}")
+def toolchain(request: pytest.FixtureRequest) -> Toolchain:
+    """Each compiler of this machine."""
+    chosen: Toolchain = request.param
+    return chosen
+
+
+def build(name: str, toolchain: Toolchain, architecture: str = "sm_90", *flags: str) -> Path:
+    """The binary of a program; its ``// nvcc:`` line adds flags."""
+    source = PROGRAMS / f"{name}.cu"
+    named = re.search(r"^// nvcc: (.*)$", source.read_text(), re.MULTILINE)
+    own = named[1].split() if named else []
+    return compile_program(source, architecture, [*own, *flags], toolchain=toolchain)
+
+
+def run(
+    binary: Path, tmp_path: Path, *arguments: str, options: ProgramOptions | None = None
+) -> tuple[ProgramReport, str, str]:
+    """Report, standard output and standard error of a run."""
+    out, err = tmp_path / "out.txt", tmp_path / "err.txt"
+    with out.open("wb") as stdout, err.open("wb") as stderr:
+        result = run_program(
+            [str(binary), *arguments],
+            options or ProgramOptions(tools=()),
+            stdout=stdout.fileno(),
+            stderr=stderr.fileno(),
+        )
+    return result, out.read_text(), err.read_text()
+
+
+@pytest.mark.parametrize("name", SELF_CHECKING)
+def test_program_finds_what_it_expects(name: str, toolchain: Toolchain, tmp_path: Path) -> None:
+    """A runtime entry that returns another code, order or value than the documentation says."""
+    result, out, err = run(
+        build(name, toolchain), tmp_path, options=ProgramOptions((), report_api_errors=False)
+    )
+    assert result.program_code == 0, out + err
+    assert "all expectations hold" in out
+
+
+@pytest.mark.parametrize("name", ["device", "launches"])
+def test_program_on_the_other_architecture(name: str, toolchain: Toolchain, tmp_path: Path) -> None:
+    """Limits and properties of sm_90 given out for sm_80."""
+    options = ProgramOptions((), architecture="sm_80", report_api_errors=False)
+    result, out, err = run(build(name, toolchain, "sm_80"), tmp_path, options=options)
+    assert result.program_code == 0, out + err
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_order_holds_for_every_seed(seed: int, toolchain: Toolchain, tmp_path: Path) -> None:
+    """An order that holds only because tasks happen to run as they were submitted."""
+    for name in ("streams", "graphs"):
+        options = ProgramOptions((), seed=seed, report_api_errors=False)
+        result, out, err = run(build(name, toolchain), tmp_path, options=options)
+        assert result.program_code == 0, out + err
+
+
+def test_printf_comes_through_in_order(toolchain: Toolchain, tmp_path: Path) -> None:
+    """Device output lost, reordered against the host's, or formatted by other rules than the host's."""
+    result, out, _ = run(build("printing", toolchain), tmp_path)
+    assert result.exit_code == 0
+    assert out.splitlines() == [
+        "before",
+        "thread 1 of 4: 1.25 (null)  12.5% abcdef",
+        "device text z 7   |",
+        "after",
+    ]
+
+
+def test_unprovided_entry_is_named(toolchain: Toolchain, tmp_path: Path) -> None:
+    """An entry that is missing must not be taken for one that worked; what was printed before stays."""
+    result, out, err = run(build("unprovided", toolchain), tmp_path)
+    assert result.exit_code == 3
+    assert "cudaMallocArray is not provided by the CPU device" in result.reason + err
+    assert out == "printed before\n"
+
+
+@pytest.mark.parametrize(
+    ("how", "code"), [("return", 0), ("exit", 5), ("abort", 128 + 6), ("crash", 128 + 11), ("fork", 0)]
+)
+def test_every_way_to_leave_keeps_report_and_code(
+    how: str, code: int, toolchain: Toolchain, tmp_path: Path
+) -> None:
+    """A report lost, or an exit code changed, because the program did not return from main."""
+    options = ProgramOptions(("memcheck",), report_api_errors=False)
+    result, out, err = run(build("leaving", toolchain), tmp_path, how, options=options)
+    assert result.exit_code == code, out + err
+    assert result.report is not None
+    assert result.report.launches == (0 if how in ("abort", "crash") else 1)
+
+
+def test_static_runtime_is_refused(toolchain: Toolchain, tmp_path: Path) -> None:
+    """A program whose runtime cannot be replaced would run on nothing and be called clean."""
+    binary = _nvcc(toolchain, tmp_path, "-cudart", "static")
+    result, _, _ = run(binary, tmp_path)
+    assert (result.exit_code, result.program_code) == (3, None)
+    assert "-cudart shared" in result.reason
+
+
+def test_relocatable_code_is_refused(toolchain: Toolchain, tmp_path: Path) -> None:
+    """Relocatable device code carries no PTX in the program; silence would be a wrong verdict."""
+    binary = _nvcc(toolchain, tmp_path, "-rdc=true", *toolchain.link_flags())
+    result, _, err = run(binary, tmp_path)
+    assert result.exit_code == 3
+    assert "-rdc=true" in result.reason + err
+
+
+def test_machine_code_only_is_refused(toolchain: Toolchain, tmp_path: Path) -> None:
+    """A program without PTX has nothing that the CPU device could run."""
+    binary = _nvcc(toolchain, tmp_path, "-gencode", "arch=compute_90,code=sm_90", *toolchain.link_flags())
+    result, _, _ = run(binary, tmp_path)
+    assert result.exit_code == 3
+    assert "code=compute_90" in result.reason
+
+
+def test_newer_ptx_is_refused_on_the_older_architecture(toolchain: Toolchain, tmp_path: Path) -> None:
+    """PTX of a later architecture run on an earlier one would hide that it cannot be."""
+    options = ProgramOptions((), architecture="sm_80")
+    result, _, _ = run(build("printing", toolchain), tmp_path, options=options)
+    assert result.exit_code == 3
+    assert "compute_80" in result.reason
+
+
+def test_compressed_ptx_is_unpacked(toolchain: Toolchain, tmp_path: Path) -> None:
+    """nvcc compresses by default; the program must run as it is."""
+    binary = _nvcc(
+        toolchain, tmp_path, "-gencode", "arch=compute_90,code=compute_90", *toolchain.link_flags()
+    )
+    result, out, _ = run(binary, tmp_path)
+    assert result.exit_code == 0
+    assert "device text" in out
+
+
+def test_damaged_fat_binary_is_one_line(toolchain: Toolchain, tmp_path: Path) -> None:
+    """A container that says it is longer than the program must end in one line, not in a crash."""
+    data = bytearray(build("printing", toolchain).read_bytes())
+    at = data.find(bytes.fromhex("50ed55ba"))
+    data[at + 8 : at + 16] = (1 << 40).to_bytes(8, "little")
+    damaged = tmp_path / "damaged"
+    damaged.write_bytes(data)
+    damaged.chmod(0o755)
+    result, _, _ = run(damaged, tmp_path)
+    assert result.exit_code == 3
+    assert "truncated" in result.reason
+
+
+def test_program_that_uses_no_gpu_is_not_verified(tmp_path: Path) -> None:
+    """A program that launches nothing must not be called clean."""
+    result = run_program(["true"], ProgramOptions(("memcheck",)), stdout=subprocess.DEVNULL)
+    assert result.exit_code == 3
+    assert "never used the CUDA runtime" in result.reason
+
+
+def test_missing_program_is_one_line() -> None:
+    """A wrong name must not end in a traceback."""
+    result = run_program(["./no-such-program"])
+    assert (result.exit_code, result.reason) == (3, "./no-such-program: there is no such program")
+
+
+def _nvcc(toolchain: Toolchain, folder: Path, *flags: str) -> Path:
+    binary = folder / "program"
+    command = [str(toolchain.nvcc), str(PROGRAMS / "printing.cu"), "-o", str(binary), *flags]
+    done = subprocess.run(command, env=toolchain.environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return binary
