@@ -97,8 +97,8 @@ bool Options::has_tool(const std::string& name) const {
 }
 
 const Options& options() {
-  static const Options read_once = read();
-  return read_once;
+  static const Options* const once = new Options(read());  // still asked when static objects are gone
+  return *once;
 }
 
 }  // namespace machine::runtime
