@@ -33,7 +33,7 @@ RUN_SECONDS = 300.0
 FEW_RECORDS, MOST_RECORDS = 500, 20_000
 """Records printed of all cases together, which only say that there is something, and of one case alone.
 
-Racecheck gives a record for each byte, so that one missing barrier can print gigabytes; the summary line still
+Racecheck gives a record for each byte, so one missing barrier can print gigabytes; the summary line still
 counts all, and a log that holds fewer than it counts is never clean.
 """
 
