@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from verify.fixture.resolve import ResolvedFixture, resolve_fixtures
 from verify.fixture.schema import load_fixtures
 from verify.harness.build import Build, build_harness
 from verify.harness.plan import query_plans, require_plans
-from verify.oracle.expectation import OracleError, expect
+from verify.oracle.expectation import OracleError, Quantity, expect
 from verify.report.ladder import rungs
 from verify.report.report import KernelReport, Report
 from verify.report.reproduction import keep_reproductions
@@ -74,12 +74,16 @@ class Selection:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A kernel that is ready for a device: built, resolved, with all its cases."""
+    """A kernel that is ready for a device: built, resolved, with all its cases.
+
+    expected: references and bounds by case, filled as they are asked for.
+    """
 
     contract: Contract
     build: Build
     fixtures: tuple[ResolvedFixture, ...]
     cases: Mapping[str, Mapping[str, Case]]
+    expected: dict[str, Mapping[str, Quantity]] = field(default_factory=dict)
 
 
 def usual_checks(device: Device | None) -> tuple[str, ...]:
@@ -103,16 +107,18 @@ def prepare(
     architecture: str | None,
     sm_count: int,
     progress: Progress,
+    machine_code: bool = True,
 ) -> Prepared:
     """Build the harness, resolve the selected fixtures, build their cases.
 
     selected: from all fixture names to those wanted. sm_count: what the launcher's plan is asked for.
+    machine_code: False for a harness of PTX alone.
     Raises FixtureError, ContractError, SelectionError or BuildError, each one clear line.
     """
     fixtures = load_fixtures(fixture_file(contract), contract)
     chosen = selected([f.name for f in fixtures])
     wanted = [f for f in fixtures if f.name in chosen]
-    build = build_harness(contract, architecture, progress)
+    build = build_harness(contract, architecture, progress, machine_code=machine_code)
 
     def ask(requests: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, int]]:
         return query_plans(build, contract, requests, sm_count)
@@ -149,7 +155,7 @@ def run_gate(selection: Selection, device: Device | None, missing: str, progress
                 outcomes = _without_device(ready, checks, missing)
             else:
                 folder = Path(scratch) / contract.name
-                outcomes = _on_device(ready, device, checks, folder, selection, progress)
+                outcomes = run_checks(ready, device, checks, folder, selection, progress)
             reports.append(
                 KernelReport(
                     contract.name,
@@ -175,7 +181,7 @@ def _notes(device: Device | None, contracts: Sequence[Contract]) -> tuple[str, .
     return (*(device.notes() if device is not None else ()), *suppression_notes(known, date.today()))
 
 
-def _on_device(
+def run_checks(
     ready: Prepared,
     device: Device,
     checks: Sequence[str],
@@ -183,7 +189,10 @@ def _on_device(
     selection: Selection,
     progress: Progress,
 ) -> list[Outcome]:
-    """All checks. The tools run beside the native checks: they spend their time starting, not computing."""
+    """The outcomes of the checks, with packs and outputs in ``folder``.
+
+    The tools run beside the native checks: they spend their time starting, not computing.
+    """
     subject = Subject(
         ready.contract,
         ready.fixtures,
@@ -195,6 +204,7 @@ def _on_device(
         strict=selection.strict,
         progress=progress,
         plans=lambda asked: require_plans(ready.build, ready.contract, asked, device.info().sm_count),
+        _expected=ready.expected,
     )
     tools: list[Tool] = [t for t in TOOLS if t in checks]
     outcomes: list[Outcome] = []

@@ -68,11 +68,13 @@ def build_harness(
     architecture: str | Sequence[str] | None = None,
     progress: Progress | None = None,
     toolchain: Toolchain | None = None,
+    machine_code: bool = True,
 ) -> Build:
     """The harness binary of a contract, compiled unless the cache has it.
 
     architecture: one or several ``sm_XX``; None for all that the contract names. Each is built as machine
-    code and as PTX. Raises BuildError with the compiler's words, or with what is missing.
+    code and as PTX; without ``machine_code`` as PTX alone, which is quicker and is all that the CPU device
+    runs. Raises BuildError with the compiler's words, or with what is missing.
     """
     tools = toolchain or find_toolchain()
     try:
@@ -84,8 +86,8 @@ def build_harness(
     )
     production = source_file(contract).resolve()
     source = render(contract, production.name)
-    command = compile_command(contract, production, wanted, tools)
-    core_command = core_compile_command(wanted, tools)
+    command = compile_command(contract, production, wanted, tools, machine_code)
+    core_command = core_compile_command(wanted, tools, machine_code)
     core_key = digest([*_template_texts(), *core_command, tools.identity])
     key = digest([source, core_key, *_inputs(contract), *command])
     started = time.monotonic()
@@ -121,14 +123,18 @@ def build_all(
 
 
 def compile_command(
-    contract: Contract, production: Path, architectures: Sequence[str], tools: Toolchain
+    contract: Contract,
+    production: Path,
+    architectures: Sequence[str],
+    tools: Toolchain,
+    machine_code: bool = True,
 ) -> tuple[str, ...]:
     """nvcc's command line from ``harness.cu`` to ``harness.o``, both in the folder that it runs in.
 
     Raises BuildError for a contract's flag that is not a plain option.
     """
     return (
-        *_compiler(architectures, tools),
+        *_compiler(architectures, tools, machine_code),
         *contract_flags(contract),
         f"-I{resource_folder('harness_templates')}",
         f"-I{production.parent}",
@@ -150,10 +156,13 @@ def contract_flags(contract: Contract) -> tuple[str, ...]:
     )
 
 
-def core_compile_command(architectures: Sequence[str], tools: Toolchain) -> tuple[str, ...]:
+def core_compile_command(
+    architectures: Sequence[str], tools: Toolchain, machine_code: bool = True
+) -> tuple[str, ...]:
     """nvcc's command line for the part of a harness that is the same for every kernel, to ``core.o``."""
     core = resource_folder("harness_templates") / "verify_core.cu"
-    return (*_compiler(architectures, tools), *tools.include_flags(), "-c", str(core), "-o", "core.o")
+    compiler = _compiler(architectures, tools, machine_code)
+    return (*compiler, *tools.include_flags(), "-c", str(core), "-o", "core.o")
 
 
 def link_command(objects: Sequence[Path], tools: Toolchain) -> tuple[str, ...]:
@@ -169,19 +178,24 @@ def link_command(objects: Sequence[Path], tools: Toolchain) -> tuple[str, ...]:
     )
 
 
-def _compiler(architectures: Sequence[str], tools: Toolchain) -> tuple[str, ...]:
-    return (str(tools.nvcc), *FIXED_FLAGS, *architecture_flags(architectures), "-ccbin", str(tools.gxx))
+def _compiler(architectures: Sequence[str], tools: Toolchain, machine_code: bool) -> tuple[str, ...]:
+    code = architecture_flags(architectures, machine_code)
+    return (str(tools.nvcc), *FIXED_FLAGS, *code, "-ccbin", str(tools.gxx))
 
 
-def architecture_flags(architectures: Sequence[str]) -> tuple[str, ...]:
-    """Machine code and PTX of each architecture. Raises BuildError for one that is not ``sm_XX``."""
+def architecture_flags(architectures: Sequence[str], machine_code: bool = True) -> tuple[str, ...]:
+    """PTX of each architecture, and machine code when it is wanted.
+
+    Raises BuildError for one that is not ``sm_XX``.
+    """
     flags: list[str] = []
     for name in architectures:
         number = _ARCHITECTURE.match(name)
         if number is None:
             raise BuildError(f"architecture {name!r} is not of the form sm_90")
         compute = f"compute_{number[1]}"
-        flags += ["-gencode", f"arch={compute},code={name}", "-gencode", f"arch={compute},code={compute}"]
+        codes = (name, compute) if machine_code else (compute,)
+        flags += [word for code in codes for word in ("-gencode", f"arch={compute},code={code}")]
     return tuple(flags)
 
 
