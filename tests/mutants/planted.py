@@ -10,45 +10,86 @@ from pathlib import Path
 
 from verify.contract import Contract
 from verify.discovery import source_file
+from verify.finding import CHECKS
+from verify.harness.cache import cached, digest
 
 FOLDER = Path(__file__).parent
+DEVICES = ("gpu", "cpu")
 _HUNK = re.compile(r"^@@ .*$", re.MULTILINE)
+_KEYS = {"name", "patch", "fault", "checks", "gpu", "cpu", "fixtures", "devices", "kind"}
 
 
 class PatchError(ValueError):
     """A patch whose old lines do not stand exactly once in the source; the message names patch and hunk."""
 
 
+class MutantError(ValueError):
+    """A row of a mutants file that cannot be used; the message names file, mutant and field."""
+
+
 @dataclass(frozen=True)
 class Mutant:
-    """One planted fault. checks: every check that must report it. fixtures: ``-k`` expression that is enough
-    to show it (None: all). devices: where it can be seen at all."""
+    """One planted fault.
+
+    checks: every check that must report it, on every device. gpu, cpu: further ones for that device.
+    fixtures: ``-k`` expression that is enough to show it (None: all). devices: where it can be seen at all.
+    kind: what a finding of one of the checks must be called, "" for any name.
+    """
 
     kernel: str
     name: str
     patch: Path
     fault: str
-    checks: tuple[str, ...]
+    checks: tuple[str, ...] = ()
+    gpu: tuple[str, ...] = ()
+    cpu: tuple[str, ...] = ()
     fixtures: str | None = None
-    devices: tuple[str, ...] = ("gpu", "cpu")
+    devices: tuple[str, ...] = DEVICES
+    kind: str = ""
+
+    def expected(self, device: str) -> tuple[str, ...]:
+        """The checks that must report it on a device, empty where it cannot be seen."""
+        if device not in self.devices:
+            return ()
+        return (*self.checks, *(self.gpu if device == "gpu" else self.cpu))
+
+
+def kernels_with_mutants() -> list[str]:
+    """Names of the kernels that have a mutants file."""
+    return sorted(p.parent.name for p in FOLDER.glob("*/mutants.toml"))
 
 
 def mutants_of(kernel: str) -> tuple[Mutant, ...]:
-    """The mutants of a kernel, in file order."""
-    folder = FOLDER / kernel
-    document = tomllib.loads((folder / "mutants.toml").read_text(encoding="utf-8"))
-    return tuple(
-        Mutant(
-            kernel,
-            row["name"],
-            folder / row.get("patch", f"{row['name']}.patch"),
-            row["fault"],
-            tuple(row["checks"]),
-            row.get("fixtures"),
-            tuple(row.get("devices", ("gpu", "cpu"))),
-        )
-        for row in document["mutant"]
+    """The mutants of a kernel, in file order. Raises MutantError."""
+    file = FOLDER / kernel / "mutants.toml"
+    document = tomllib.loads(file.read_text(encoding="utf-8"))
+    return tuple(_mutant(kernel, file, row) for row in document["mutant"])
+
+
+def _mutant(kernel: str, file: Path, row: dict[str, object]) -> Mutant:
+    at = f"{file}: {row.get('name', '?')}"
+    for key in row.keys() - _KEYS:
+        raise MutantError(f"{at}: {key}: is not one of {', '.join(sorted(_KEYS))}")
+    for key in {"name", "fault"} - row.keys():
+        raise MutantError(f"{at}: {key}: is missing")
+    lists = {key: tuple(row.get(key, ())) for key in ("checks", "gpu", "cpu")}  # type: ignore[arg-type]
+    for key, names in lists.items():
+        for name in names:
+            if name not in CHECKS:
+                raise MutantError(f"{at}: {key}: {name!r} is not one of {', '.join(CHECKS)}")
+    mutant = Mutant(
+        kernel,
+        str(row["name"]),
+        file.parent / str(row.get("patch", f"{row['name']}.patch")),
+        str(row["fault"]),
+        **lists,
+        fixtures=str(row["fixtures"]) if "fixtures" in row else None,
+        devices=tuple(row.get("devices", DEVICES)),  # type: ignore[arg-type]
+        kind=str(row.get("kind", "")),
     )
+    if not any(mutant.expected(device) for device in DEVICES):
+        raise MutantError(f"{at}: checks: name none, so nothing could report it")
+    return mutant
 
 
 def apply_patch(text: str, patch: str, name: str) -> str:
@@ -69,11 +110,21 @@ def apply_patch(text: str, patch: str, name: str) -> str:
     return text
 
 
-def plant(contract: Contract, mutant: Mutant, folder: Path) -> Contract:
-    """The contract of the mutated kernel, whose source is written into ``folder``."""
-    original = source_file(contract)
-    text = apply_patch(
-        original.read_text(encoding="utf-8"), mutant.patch.read_text(encoding="utf-8"), mutant.name
-    )
-    (folder / contract.source).write_text(text, encoding="utf-8")
+def mutated_source(contract: Contract, mutant: Mutant) -> str:
+    """The kernel's source with the fault in it. Raises PatchError."""
+    original = source_file(contract).read_text(encoding="utf-8")
+    return apply_patch(original, mutant.patch.read_text(encoding="utf-8"), mutant.name)
+
+
+def plant(contract: Contract, mutant: Mutant) -> Contract:
+    """The contract of the mutated kernel, whose source is kept in the build cache. Raises PatchError.
+
+    The cache, because a harness is kept under the path of its source too: the same mutant compiles once.
+    """
+    text = mutated_source(contract, mutant)
+
+    def write(folder: Path) -> None:
+        (folder / contract.source).write_text(text, encoding="utf-8")
+
+    folder, _ = cached("mutant", digest([contract.source, text]), write)
     return dataclasses.replace(contract, directory=folder)

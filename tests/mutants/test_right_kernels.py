@@ -1,0 +1,50 @@
+"""Does the judge stay silent on right kernels? A suite that cries wolf is switched off.
+
+On a GPU every check of every fixture runs 20 times. The CPU device is deterministic, so there a repeat is
+another seed of every schedule choice, and three of them run.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from tests.mutants.planted import kernels_with_mutants
+from tests.mutants.right import REPEATS, false_alarms, prepared, run_right
+from verify.device.interface import Device
+from verify.device.select import NoDevice, select_device
+from verify.finding import Outcome
+from verify.gate import Prepared
+
+
+@cache
+def _device() -> Device | NoDevice:
+    return select_device("auto")
+
+
+@cache
+def _prepared(kernel: str) -> Prepared:
+    device = _device()
+    assert not isinstance(device, NoDevice)
+    return prepared(kernel, device)
+
+
+@pytest.mark.parametrize("repeat", range(max(REPEATS.values())))
+@pytest.mark.parametrize("kernel", kernels_with_mutants())
+def test_right_kernel_is_clean(kernel: str, repeat: int) -> None:
+    """No check reports anything, and each gives a verdict, whatever the schedule."""
+    device = _device()
+    if isinstance(device, NoDevice):
+        pytest.skip(device.reason)
+    if repeat >= REPEATS[device.name]:
+        pytest.skip(f"{REPEATS[device.name]} repeats on {device.name}")
+    assert not false_alarms(run_right(_prepared(kernel), device, repeat))
+
+
+def test_an_alarm_is_told() -> None:
+    """An inconclusive check would count as silence."""
+    doubtful = Outcome.inconclusive("memcheck", "k", "f", "the tool is missing")
+    assert false_alarms([doubtful, Outcome.judge("compare", "k", "f", [])]) == [
+        "k f memcheck: inconclusive: the tool is missing"
+    ]
