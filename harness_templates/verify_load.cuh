@@ -12,8 +12,8 @@ static __global__ void load_kernel(unsigned* scratch, unsigned mask, int iterati
     if (at == mask + 1) scratch[0] = at;  // never: keeps the loop
 }
 
-static __global__ void sleep_kernel(int steps) {
-    for (int i = 0; i < steps; ++i) __nanosleep(100000);
+static __global__ void sleep_kernel(int steps, unsigned nanoseconds) {
+    for (int i = 0; i < steps; ++i) __nanosleep(nanoseconds);
 }
 
 static __global__ void produce_kernel(unsigned char* to, const unsigned char* from, unsigned long long bytes) {
@@ -23,7 +23,11 @@ static __global__ void produce_kernel(unsigned char* to, const unsigned char* fr
         to[i] = from[i];
 }
 
-constexpr int late_steps = 50;  // at most 5 to 10 ms of sleep before the producer stores
+// A step sleeps up to twice its length, and a millisecond at most: the producer is 4 to 8 ms late.
+constexpr int late_steps = 8;
+constexpr unsigned late_nanoseconds = 1000000;
+constexpr int gather_steps = 2;
+constexpr unsigned gather_nanoseconds = 100000;
 
 // A stream of its own with some work on it; `start` adds a varying piece each time.
 class Load {

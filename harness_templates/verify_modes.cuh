@@ -170,7 +170,7 @@ inline void run_late_producer(Call& call, const Setting& setting, Output& output
     dirty(call, setting, output);
     VERIFY_CHECK(cudaDeviceSynchronize());
 
-    sleep_kernel<<<1, 1, 0, setting.stream>>>(late_steps);
+    sleep_kernel<<<1, 1, 0, setting.stream>>>(late_steps, late_nanoseconds);
     VERIFY_CHECK(cudaGetLastError());
     for (const Staged& item : staged) {
         std::uint64_t position = 0;
@@ -201,9 +201,9 @@ inline void run_two_streams(Call& call, const CaseFile* other_file, const Settin
     const std::uint64_t rounds = std::max<std::uint64_t>(call.line().repeats, 4);
     for (std::uint64_t round = 0; round < rounds; ++round) {
         // Both streams wait behind a short sleep, so that the two calls start together.
-        sleep_kernel<<<1, 1, 0, setting.stream>>>(2);
+        sleep_kernel<<<1, 1, 0, setting.stream>>>(gather_steps, gather_nanoseconds);
         VERIFY_CHECK(cudaGetLastError());
-        sleep_kernel<<<1, 1, 0, second_stream>>>(2);
+        sleep_kernel<<<1, 1, 0, second_stream>>>(gather_steps, gather_nanoseconds);
         VERIFY_CHECK(cudaGetLastError());
         if (round % 2 == 0) {
             call.run(setting.stream);
