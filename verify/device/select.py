@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from verify.device.cpu import CpuDevice
 from verify.device.gpu import GpuDevice
 from verify.device.interface import Device
 
 CHOICES = ("auto", "gpu", "cpu")
 
-_DEVICES: Mapping[str, Callable[[], Device]] = {"gpu": GpuDevice}
+_DEVICES: Mapping[str, Callable[[], Device]] = {"gpu": GpuDevice, "cpu": CpuDevice}
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,6 @@ def select_device(choice: str) -> Device | NoDevice:
         raise ValueError(f"--device {choice}: is not one of {', '.join(CHOICES)}")
     reasons = []
     for name in _DEVICES if choice == "auto" else (choice,):
-        if name not in _DEVICES:
-            reasons.append(f"{name}: this version has no such device")
-            continue
         device = _DEVICES[name]()
         answer = device.available()
         if answer.ok:

@@ -9,6 +9,7 @@ __global__ void divergent_barrier(float* out) {
         __syncthreads();  // fault
     }
     out[i] = tile[i];
+    __syncthreads();  // so that the other half does not merely leave, which a barrier allows
 }
 
 static cudaError_t body() {
