@@ -1,8 +1,8 @@
 """Error model of decode attention as two library products around a softmax over the whole allocation.
 
 The scores are fp32, the normalised weights are rounded to bf16 before the second product: with one bf16
-weight for each position this is the coarser of the two ways to compute the op. Nothing is assumed of the order in
-which the library adds, only that it uses the tensor core or fp32 multiply-adds.
+weight for each position this is the coarser of the two ways to compute the op. Nothing is assumed of the
+order in which the library adds, only that it uses the tensor core or fp32 multiply-adds.
 """
 
 from __future__ import annotations
