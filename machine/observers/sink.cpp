@@ -19,6 +19,12 @@ std::string hex(std::uint64_t value) {
   return text;
 }
 
+// Headers of the toolkit: a finding in one of them is shown where the program called it.
+bool in_toolkit(const std::string& file) {
+  return (file.find("cuda") != std::string::npos || file.find("nvidia/cu") != std::string::npos) &&
+         file.find("/include/") != std::string::npos;
+}
+
 std::string_view kind_words(ObjectKind kind) {
   switch (kind) {
     case ObjectKind::global: return "device allocation";
@@ -47,6 +53,10 @@ report::Site site_of(const LaunchInfo& launch, std::uint64_t block, unsigned war
   report::Site site;
   site.kernel = demangled(launch.kernel->name());
   site.location = launch.kernel->location(pc);
+  auto& lines = site.location.lines;
+  std::size_t library = 0;
+  while (library < lines.size() && in_toolkit(lines[library].file)) ++library;
+  if (library < lines.size()) lines.erase(lines.begin(), lines.begin() + static_cast<long>(library));
   site.has_thread = true;
   const auto place = [](std::uint64_t linear, const Dim3& extent) {
     return Dim3{static_cast<std::uint32_t>(linear % extent.x), static_cast<std::uint32_t>(linear / extent.x % extent.y),

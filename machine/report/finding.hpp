@@ -35,7 +35,8 @@ struct Finding {
   std::uint64_t count = 1;  // lanes or bytes that showed the same fault at the same sites
 };
 
-// Two findings at the same site are one: same check, kind and source places.
+// Two findings at the same site are one: same check, kind and source lines. A race is one whichever of its two lines the
+// schedule ran first, and however often a loop was unrolled.
 std::string site_key(const Finding& finding);
 
 }  // namespace machine::report

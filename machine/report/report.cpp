@@ -4,12 +4,24 @@
 
 namespace machine::report {
 
+namespace {
+
+std::string place_key(const Site& site, const std::string& address) {
+  if (site.kernel.empty()) return site.host + '@' + address;
+  if (site.location.lines.empty()) return site.kernel + ':' + std::to_string(site.location.ptx_line);
+  const SourceLine& line = site.location.lines.front();
+  return site.kernel + '@' + line.file + ':' + std::to_string(line.line);
+}
+
+}  // namespace
+
 std::string site_key(const Finding& f) {
-  std::string key = f.check + '|' + f.kind + '|' + (f.level == Level::warning ? "w" : "e");
-  for (const Site& s : f.sites) {
-    key += '|' + s.kernel + s.host + ':' + std::to_string(s.location.ptx_line);
-    if (s.kernel.empty()) key += f.address;
-  }
+  const bool race = f.check == "racecheck";
+  std::string key = f.check + '|' + (race ? "" : f.kind) + '|' + (f.level == Level::warning ? "w" : "e");
+  std::vector<std::string> places;
+  for (const Site& site : f.sites) places.push_back(place_key(site, f.address));
+  if (race) std::sort(places.begin(), places.end());
+  for (const std::string& place : places) key += '|' + place;
   return key;
 }
 

@@ -1,19 +1,20 @@
-// Unwritten bytes are staged through shared memory. The copy is innocent; the addition that reads the staged
-// value is not.
+// Elements with padding are staged through shared memory. The copy is innocent; the addition that reads what was
+// padding is not. Its right twin is padded_struct_right.
 #include "require.cuh"
 
-__global__ void stage_and_add(const float* in, float* out) {
-  __shared__ float tile[64];
+__global__ void stage_and_add(const uint2* in, unsigned* out) {
+  __shared__ uint2 tile[64];
   tile[threadIdx.x] = in[threadIdx.x];
   __syncthreads();
-  out[threadIdx.x] = 1.0f + tile[63 - threadIdx.x];  // @finding
+  out[threadIdx.x] = 1 + tile[63 - threadIdx.x].y;  // @finding
 }
 
 int main() {
-  float *in, *out;
-  REQUIRE(cudaMalloc(&in, 64 * sizeof(float)));
-  REQUIRE(cudaMalloc(&out, 64 * sizeof(float)));
-  REQUIRE(cudaMemset(in, 0, 60 * sizeof(float)));
+  uint2* in;
+  unsigned* out;
+  REQUIRE(cudaMalloc(&in, 64 * sizeof(uint2)));
+  REQUIRE(cudaMalloc(&out, 64 * sizeof(unsigned)));
+  REQUIRE(cudaMemset2D(in, sizeof(uint2), 0, 6, 64));
   stage_and_add<<<1, 64>>>(in, out);
   cudaDeviceSynchronize();
   return 0;

@@ -11,7 +11,7 @@ __global__ void meet(int* out) {
   __shared__ block_barrier everyone;
   if (threadIdx.x == 0) init(&everyone, blockDim.x + 1);
   __syncthreads();
-  everyone.arrive_and_wait();
+  everyone.arrive_and_wait();  // @finding
   out[threadIdx.x] = 1;
 }
 

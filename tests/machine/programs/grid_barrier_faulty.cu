@@ -8,7 +8,7 @@ __device__ void grid_barrier(unsigned blocks) {
   if (threadIdx.x == 0) {
     __threadfence();
     atomicAdd(&arrived, 1u);
-    while (atomicAdd(&arrived, 0u) < blocks) {}  // @finding
+    while (atomicAdd(&arrived, 0u) < blocks) {}
     __threadfence();
   }
   __syncthreads();
@@ -17,7 +17,7 @@ __device__ void grid_barrier(unsigned blocks) {
 __global__ void rotate(const int* in, int* between, int* out, int n) {
   int i = blockIdx.x * 64 + threadIdx.x;
   between[i] = in[i] + 1;
-  grid_barrier(gridDim.x + 1);
+  grid_barrier(gridDim.x + 1);  // @finding
   out[i] = between[(i + 64) % n];
 }
 

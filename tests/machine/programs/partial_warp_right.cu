@@ -7,7 +7,9 @@ __global__ void stride_sum(const int* in, int* out, int n) {
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) sum += in[i];
   tile[threadIdx.x] = sum;
   __syncthreads();
-  for (int i = 0; i < 33 && threadIdx.x == 0; ++i) out[blockIdx.x] = (i ? out[blockIdx.x] : 0) + tile[i];
+  if (threadIdx.x != 0) return;
+  for (int i = 1; i < 33; ++i) sum += tile[i];
+  out[blockIdx.x] = sum;
 }
 
 int main() {

@@ -10,7 +10,7 @@ int main() {
   REQUIRE(cudaMalloc(&device, n * sizeof(int)));
   for (int i = 0; i < n; ++i) pinned[i] = 1;
   REQUIRE(cudaMemcpyAsync(device, pinned, n * sizeof(int), cudaMemcpyHostToDevice, stream));
-  for (int i = 0; i < n; ++i) pinned[i] = 2;
+  for (int i = 0; i < n; ++i) pinned[i] = 2;  // where the fault lies; a host access has no line in the report
   REQUIRE(cudaStreamSynchronize(stream));
   REQUIRE(cudaMemcpy(host, device, n * sizeof(int), cudaMemcpyDeviceToHost));
   return 0;

@@ -22,7 +22,7 @@ __global__ void relay(const float* in, float* out) {
   if (threadIdx.x < 32) {
     for (int i = 0; i < rounds; ++i) {
       stage[lane] = in[i * 32 + lane];  // @finding
-      (void)full.arrive();
+      full.arrive_and_wait();
     }
   } else {
     float sum = 0.0f;

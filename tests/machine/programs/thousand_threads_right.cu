@@ -6,10 +6,7 @@ __global__ void block_sum(const int* in, int* out) {
   int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   unsigned mask = warp == 31 ? 0xffu : 0xffffffffu;
   int value = in[threadIdx.x];
-  for (int step = 16; step > 0; step /= 2) {
-    int other = __shfl_down_sync(mask, value, step);
-    if (lane + step < (warp == 31 ? 8 : 32)) value += other;
-  }
+  for (int step = warp == 31 ? 4 : 16; step > 0; step /= 2) value += __shfl_xor_sync(mask, value, step);
   if (lane == 0) partial[warp] = value;
   __syncthreads();
   if (warp == 0) {
