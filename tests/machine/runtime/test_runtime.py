@@ -103,7 +103,7 @@ def test_printf_comes_through_in_order(toolchain: Toolchain, tmp_path: Path) -> 
     assert result.exit_code == 0
     assert out.splitlines() == [
         "before",
-        "thread 1 of 4: 1.25 (null)  12.5% abcdef",
+        "thread 1 of 4: 1.25  12.5% abcdef",
         "device text z 7   |",
         "after",
     ]
@@ -128,12 +128,12 @@ def test_every_way_to_leave_keeps_report_and_code(
     result, out, err = run(build("leaving", toolchain), tmp_path, how, options=options)
     assert result.exit_code == code, out + err
     assert result.report is not None
-    assert result.report.launches == (0 if how in ("abort", "crash") else 1)
+    assert result.report.launches == (1 if how in ("abort", "crash") else 2)
 
 
 def test_static_runtime_is_refused(toolchain: Toolchain, tmp_path: Path) -> None:
     """A program whose runtime cannot be replaced would run on nothing and be called clean."""
-    binary = _nvcc(toolchain, tmp_path, "-cudart", "static")
+    binary = _printing(toolchain, tmp_path, "-cudart", "static")
     result, _, _ = run(binary, tmp_path)
     assert (result.exit_code, result.program_code) == (3, None)
     assert "-cudart shared" in result.reason
@@ -141,7 +141,10 @@ def test_static_runtime_is_refused(toolchain: Toolchain, tmp_path: Path) -> None
 
 def test_relocatable_code_is_refused(toolchain: Toolchain, tmp_path: Path) -> None:
     """Relocatable device code carries no PTX in the program; silence would be a wrong verdict."""
-    binary = _nvcc(toolchain, tmp_path, "-rdc=true", *toolchain.link_flags())
+    _nvcc(toolchain, tmp_path, "-rdc=true", "-c", str(PROGRAMS / "printing.cu"), "-o", "code.o")
+    _nvcc(toolchain, tmp_path, "-dlink", "code.o", "-o", "link.o")
+    _nvcc(toolchain, tmp_path, "code.o", "link.o", "-o", "program", *toolchain.link_flags())
+    binary = tmp_path / "program"
     result, _, err = run(binary, tmp_path)
     assert result.exit_code == 3
     assert "-rdc=true" in result.reason + err
@@ -149,7 +152,7 @@ def test_relocatable_code_is_refused(toolchain: Toolchain, tmp_path: Path) -> No
 
 def test_machine_code_only_is_refused(toolchain: Toolchain, tmp_path: Path) -> None:
     """A program without PTX has nothing that the CPU device could run."""
-    binary = _nvcc(toolchain, tmp_path, "-gencode", "arch=compute_90,code=sm_90", *toolchain.link_flags())
+    binary = _printing(toolchain, tmp_path, "-gencode", "arch=compute_90,code=sm_90", *toolchain.link_flags())
     result, _, _ = run(binary, tmp_path)
     assert result.exit_code == 3
     assert "code=compute_90" in result.reason
@@ -165,9 +168,8 @@ def test_newer_ptx_is_refused_on_the_older_architecture(toolchain: Toolchain, tm
 
 def test_compressed_ptx_is_unpacked(toolchain: Toolchain, tmp_path: Path) -> None:
     """nvcc compresses by default; the program must run as it is."""
-    binary = _nvcc(
-        toolchain, tmp_path, "-gencode", "arch=compute_90,code=compute_90", *toolchain.link_flags()
-    )
+    ptx_only = ("-gencode", "arch=compute_90,code=compute_90")
+    binary = _printing(toolchain, tmp_path, *ptx_only, *toolchain.link_flags())
     result, out, _ = run(binary, tmp_path)
     assert result.exit_code == 0
     assert "device text" in out
@@ -199,9 +201,13 @@ def test_missing_program_is_one_line() -> None:
     assert (result.exit_code, result.reason) == (3, "./no-such-program: there is no such program")
 
 
-def _nvcc(toolchain: Toolchain, folder: Path, *flags: str) -> Path:
-    binary = folder / "program"
-    command = [str(toolchain.nvcc), str(PROGRAMS / "printing.cu"), "-o", str(binary), *flags]
-    done = subprocess.run(command, env=toolchain.environment(), capture_output=True, text=True, check=False)
+def _printing(toolchain: Toolchain, folder: Path, *flags: str) -> Path:
+    _nvcc(toolchain, folder, str(PROGRAMS / "printing.cu"), "-o", "program", *flags)
+    return folder / "program"
+
+
+def _nvcc(toolchain: Toolchain, folder: Path, *flags: str) -> None:
+    command = [str(toolchain.nvcc), "-ccbin", str(toolchain.gxx), *flags]
+    environment = toolchain.environment()
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return binary

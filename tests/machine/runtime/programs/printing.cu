@@ -1,8 +1,8 @@
 // printf from the device reaches the program's standard output, in order.
 #include <cstdio>
 
-__global__ void speak(int n, float x, const char* name) {
-  if (threadIdx.x == 1) printf("thread %d of %d: %.2f %s %5.1f%% %llx\n", threadIdx.x, n, x, name, 12.5, 0xabcdefull);
+__global__ void speak(int n, float x) {
+  if (threadIdx.x == 1) printf("thread %d of %d: %.2f %5.1f%% %llx\n", threadIdx.x, n, x, 12.5, 0xabcdefull);
 }
 
 __device__ const char word[] = "device text";
@@ -10,7 +10,7 @@ __global__ void spell() { printf("%s %c %-4d|\n", word, 'z', 7); }
 
 int main() {
   printf("before\n");
-  speak<<<1, 4>>>(4, 1.25f, nullptr);
+  speak<<<1, 4>>>(4, 1.25f);
   spell<<<1, 1>>>();
   cudaDeviceSynchronize();
   printf("after\n");
