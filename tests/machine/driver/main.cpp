@@ -1,5 +1,6 @@
 // Loads a PTX file, launches one kernel, prints buffers.
 //
+//   driver FILE.ptx --prepare                 decodes every kernel, prints its name, or the error
 //   driver FILE.ptx KERNEL gridX[,Y,Z] blockX[,Y,Z] [option...] [argument...]
 //
 // Arguments, in the order of the kernel's parameters:
@@ -61,7 +62,31 @@ const char* status_name(LaunchStatus s) {
 
 }  // namespace
 
+int prepare_all(const std::string& text) {
+  int bad = 0;
+  try {
+    const auto module = load_ptx(text, Options{});
+    for (const auto& name : module->kernels()) {
+      try {
+        module->kernel(name)->prepare();
+        std::printf("ok %s\n", name.c_str());
+      } catch (const PtxError& error) {
+        std::printf("error %s\n", error.what());
+        bad = 1;
+      }
+    }
+  } catch (const PtxError& error) {
+    std::printf("error %s\n", error.what());
+    bad = 1;
+  }
+  return bad;
+}
+
 int main(int argc, char** argv) {
+  if (argc == 3 && std::strcmp(argv[2], "--prepare") == 0) {
+    std::ifstream input(argv[1], std::ios::binary);
+    return prepare_all(std::string((std::istreambuf_iterator<char>(input)), {}));
+  }
   if (argc < 5) {
     std::fprintf(stderr, "usage: driver FILE.ptx KERNEL GRID BLOCK [option|argument]...\n");
     return 2;

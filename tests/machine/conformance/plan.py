@@ -1,0 +1,106 @@
+"""The whole run: PTX modules, one input file, one text plan; both runners read the same three things.
+
+A plan line is ``module kernel grid block out_bytes a_offset b_offset c_offset``, an offset of -1 for an operand that is not
+there. The runner writes the outputs one behind the other. Standard library only.
+"""
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import ptx
+from .forms import MMA, Form, Mma, all_forms, missing_on_hardware, width_of
+from .operands import operand_sets, pack, random_value
+
+KERNELS_PER_MODULE = 64
+MMA_WARPS = 8
+
+
+@dataclass(frozen=True)
+class Item:
+    """One kernel of the plan, and where its answer lies in the output."""
+
+    key: str
+    kernel: str
+    out_offset: int
+    out_bytes: int
+
+
+def form_inputs(form: Form) -> list[bytes]:
+    sets = operand_sets(tuple("u32" if t == "pred" else t for t in form.operands), form.count, form.key)
+    return [pack(values, width_of(t)) for values, t in zip(sets, form.operands, strict=True)]
+
+
+def moderate(type_name: str, source: random.Random) -> int:
+    """An element of a matrix: finite, so that sums say something."""
+    if type_name in ("s8", "u8"):
+        return source.getrandbits(8)
+    if type_name in ("e4m3", "e5m2"):
+        value = source.getrandbits(8)
+        return value & 0xBF | (0x08 if type_name == "e4m3" else 0x10)
+    if type_name == "f16":
+        return source.getrandbits(1) << 15 | (12 + source.getrandbits(2)) << 10 | source.getrandbits(10)
+    if type_name == "bf16":
+        return source.getrandbits(1) << 15 | (124 + source.getrandbits(2)) << 7 | source.getrandbits(7)
+    if type_name in ("f32", "tf32"):
+        return source.getrandbits(1) << 31 | (124 + source.getrandbits(2)) << 23 | source.getrandbits(23)
+    if type_name == "f64":
+        return source.getrandbits(1) << 63 | (1020 + source.getrandbits(2)) << 52 | source.getrandbits(52)
+    return random_value("i32", source)
+
+
+def mma_inputs(op: Mma) -> list[bytes]:
+    source = random.Random("mma:" + op.name)
+    bits = {"f64": 64, "tf32": 32, "f32": 32, "s32": 32, "f16": 16, "bf16": 16}
+    result = []
+    for t, count in zip((op.a, op.b, op.d), ptx.mma_counts(op)[1:], strict=True):
+        element = bits.get(t, 8)
+        width = 8 if op.a == "f64" else 4
+        values = []
+        for _ in range(MMA_WARPS * 32 * count):
+            value = 0
+            for part in range(8 * width // element):
+                value |= moderate(t, source) << (element * part)
+            values.append(value)
+        result.append(pack(values, width))
+    return result
+
+
+def write_plan(folder: Path, *, hardware: bool = True) -> list[Item]:
+    """Writes modules ``m<k>.ptx``, ``inputs.bin`` and ``plan.txt``; returns what each answer is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    forms = all_forms() if hardware else list(missing_on_hardware())
+    target = "sm_90" if hardware else "sm_100a"
+    items: list[Item] = []
+    lines: list[str] = []
+    inputs = bytearray()
+    modules: list[str] = []
+    offset = 0
+    work: list[Form | Mma] = [*forms, *(MMA if hardware else ())]
+    for index, entry in enumerate(work):
+        if index % KERNELS_PER_MODULE == 0:
+            modules.append(ptx.HEADER.format(target=target))
+        name = f"k{index}"
+        if isinstance(entry, Form):
+            modules[-1] += ptx.kernel(entry, name)
+            arrays, block = form_inputs(entry), entry.block
+            grid, out, key = entry.count // block, entry.count * width_of(entry.d), entry.key
+        else:
+            modules[-1] += ptx.mma_kernel(entry, name)
+            arrays, block, grid, key = mma_inputs(entry), 32, MMA_WARPS, entry.name
+            out = MMA_WARPS * 32 * ptx.mma_counts(entry)[0] * (8 if entry.a == "f64" else 4)
+        offsets = []
+        for array in arrays:
+            while len(inputs) % 16:
+                inputs.append(0)
+            offsets.append(len(inputs))
+            inputs += array
+        offsets += [-1] * (3 - len(offsets))
+        lines.append(f"{len(modules) - 1} {name} {grid} {block} {out} {' '.join(map(str, offsets))}")
+        items.append(Item(key, name, offset, out))
+        offset += out
+    for number, text in enumerate(modules):
+        (folder / f"m{number}.ptx").write_text(text)
+    (folder / "inputs.bin").write_bytes(bytes(inputs))
+    (folder / "plan.txt").write_text("\n".join(lines) + "\n")
+    return items
