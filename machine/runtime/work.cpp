@@ -1,6 +1,7 @@
 // What each kind of work does when its time comes. Runs without the state lock; nothing else runs meanwhile.
 #include "runtime/work.hpp"
 
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 
@@ -63,6 +64,16 @@ void set(const SetWork& work, const Operation& operation) {
                work.extent.width, work.value, work.element);
 }
 
+// One line: mangled name, wall seconds, thread instructions, warp instructions.
+void note_timing(const std::string& kernel, double seconds, const Counters& counters) {
+  static std::FILE* const file = std::fopen(options().timing.c_str(), "a");
+  if (!file) return;
+  std::fprintf(file, "%s %.9f %llu %llu\n", kernel.c_str(), seconds,
+               static_cast<unsigned long long>(counters.thread_instructions),
+               static_cast<unsigned long long>(counters.warp_instructions));
+  std::fflush(file);
+}
+
 void launch_kernel(const KernelWork& work, const Operation& operation) {
   LaunchRequest request;
   request.kernel = &work.kernel->kernel();
@@ -75,10 +86,15 @@ void launch_kernel(const KernelWork& work, const Operation& operation) {
   request.operation = operation.id;
   const bool checked = options().kernel_name.empty() || work.kernel->name.find(options().kernel_name) != std::string::npos;
   LaunchResult result;
+  const auto began = std::chrono::steady_clock::now();
   try {
     result = launch(request, machine_options(), checked ? observer() : nullptr);
   } catch (const PtxError& error) {
     refuse(error.what());
+  }
+  if (!options().timing.empty()) {
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - began;
+    note_timing(work.kernel->name, spent.count(), result.counters);
   }
   if (!result.printed.empty()) {
     std::fwrite(result.printed.data(), 1, result.printed.size(), stdout);

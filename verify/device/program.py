@@ -45,6 +45,7 @@ class ProgramOptions:
     threads: cores of the machine, 0 for all; they never change a result. memory: bytes of device memory, 0
     for what the architecture has. log_file: the text report goes there instead of to standard error. checks:
     settings of single checks (``row_bytes``). report_api_errors: runtime calls that fail are findings.
+    timing: a file that gets one line a launch, for measuring the machine.
     """
 
     tools: tuple[str, ...] = TOOLS
@@ -60,6 +61,7 @@ class ProgramOptions:
     error_exitcode: int = EXIT_FINDINGS
     report_api_errors: bool = True
     checks: Mapping[str, str] = field(default_factory=dict)
+    timing: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,7 @@ def machine_environment(
         "api_errors": int(options.report_api_errors),
         "log_file": options.log_file.absolute() if options.log_file else "",
         "unpacked": unpacked or "",
+        "timing": options.timing or "",
         "json": folder / "%p.json",
         **{f"check.{key}": value for key, value in options.checks.items()},
     }

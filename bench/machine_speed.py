@@ -1,0 +1,134 @@
+"""How fast is the CPU device, in thread-instructions a second, with every check on and with none?
+
+    python bench/machine_speed.py [KERNEL] [--fixture WORDS] [--arch sm_90] [--cores 1,2]
+
+Runs one case of each fixture of a kernel (default: flash_decode) on the CPU device, once a setting, and adds
+up the launches of that kernel alone: the harness's own kernels, start-up and transfers are not counted. One
+thread-instruction is one lane of one PTX instruction, guarded-off lanes included. The figures to reach, on
+one core: 1.0 G a second with all checks, and 1.3 times that with none; near-linear over cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from verify.case.pack import write_pack
+from verify.check.matrix import filled_run
+from verify.device.cpu import MULTIPROCESSORS
+from verify.device.elf import read_program
+from verify.device.interface import TOOLS, Job
+from verify.device.machine_build import machine_library
+from verify.device.program import ProgramOptions, machine_environment
+from verify.device.session import harness_command
+from verify.discovery import find_contracts
+from verify.gate import prepare
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What one setting did. seconds: inside launches. instructions: thread-instructions."""
+
+    tools: tuple[str, ...]
+    cores: int
+    launches: int
+    instructions: int
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        """Thread-instructions a second."""
+        return self.instructions / self.seconds if self.seconds else 0.0
+
+
+def measure(job: Job, tools: tuple[str, ...], cores: int, architecture: str, needle: str) -> Speed:
+    """Run the pack once; only kernels whose mangled name holds ``needle`` count."""
+    with tempfile.TemporaryDirectory(prefix="verify-speed-") as scratch:
+        folder = Path(scratch)
+        timing = folder / "timing.txt"
+        options = ProgramOptions(
+            tools, architecture, threads=cores, log_file=folder / "report.txt", timing=timing
+        )
+        facts = read_program(job.binary)
+        environment = machine_environment(machine_library(), options, folder, os.environ, facts, "bench")
+        done = subprocess.run(
+            harness_command(job, job.runs, regions="memcheck" in tools),
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise SystemExit(f"the harness ended with exit code {done.returncode}:\n{done.stderr[-2000:]}")
+        rows = [line.split() for line in timing.read_text().splitlines()]
+    own = [row for row in rows if needle in row[0]]
+    return Speed(tools, cores, len(own), sum(int(row[2]) for row in own), sum(float(row[1]) for row in own))
+
+
+def prepared_job(kernel: str, words: str, architecture: str, folder: Path) -> Job:
+    """One plain run of each fixture whose name holds ``words``, in the first profile of each."""
+    (contract,) = find_contracts([kernel])
+    ready = prepare(
+        contract,
+        lambda names: [name for name in names if words in name],
+        architecture,
+        MULTIPROCESSORS[architecture],
+        lambda line: print(line, file=sys.stderr),
+    )
+    runs = [filled_run(next(iter(cases.values())), "nan") for cases in ready.cases.values()]
+    if not runs:
+        raise SystemExit(f"no fixture of {kernel} has {words!r} in its name")
+    pack = write_pack(folder / "pack", runs)
+    (folder / "out").mkdir()
+    return Job(ready.build.binary, pack, [run.id for run in runs], folder / "out")
+
+
+def show(speeds: Sequence[Speed]) -> None:
+    """One line a setting, then the ratios."""
+    print("checks   cores  launches   thread-instructions   seconds  G a second")
+    for one in speeds:
+        name = "all" if one.tools else "none"
+        print(
+            f"{name:<8}{one.cores:>6}{one.launches:>10}{one.instructions:>22,}{one.seconds:>10.3f}"
+            f"{one.rate / 1e9:>12.3f}"
+        )
+    single = {bool(one.tools): one for one in speeds if one.cores == 1}
+    if len(single) == 2:
+        print(f"none over all, on one core: {single[False].rate / single[True].rate:.2f}")
+    for one in speeds:
+        if one.cores > 1 and bool(one.tools) in single:
+            scale = one.rate / single[bool(one.tools)].rate
+            print(f"{one.cores} cores over 1, {'all' if one.tools else 'no'} checks: {scale:.2f}")
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("kernel", nargs="?", default="flash_decode")
+    parser.add_argument(
+        "--fixture", default="", metavar="WORDS", help="only fixtures with this in their name"
+    )
+    parser.add_argument("--arch", default="sm_90", choices=tuple(MULTIPROCESSORS))
+    parser.add_argument("--cores", default=f"1,{os.cpu_count() or 1}", help="as 1,2,4")
+    given = parser.parse_args()
+    cores = sorted({int(word) for word in given.cores.split(",")})
+    machine_library()
+    with tempfile.TemporaryDirectory(prefix="verify-speed-") as scratch:
+        job = prepared_job(given.kernel, given.fixture, given.arch, Path(scratch))
+        speeds = [
+            measure(job, tools, count, given.arch, given.kernel.split("_")[0])
+            for tools in (TOOLS, ())
+            for count in cores
+        ]
+    show(speeds)
+
+
+if __name__ == "__main__":
+    main()
