@@ -60,6 +60,9 @@ inline void do_run(const RunLine& line, const std::string& folder, bool regions)
     output.run = line.id;
     output.mode = line.mode;
     Call call(file, line);
+    for (const auto& buffer : call.buffers())
+        mark("buffer " + line.id + " " + buffer->file().name + " " +
+             std::to_string(reinterpret_cast<std::uint64_t>(buffer->data())));
 
     const FaultWindow window;
     if (window.present() && line.mode == "once")

@@ -24,6 +24,7 @@ from verify.check.launch import check_launch
 from verify.check.poison import check_poison
 from verify.check.sanitize import check_tools
 from verify.check.subject import Subject
+from verify.check.traffic import check_traffic
 from verify.contract import Contract
 from verify.device.interface import TOOLS, Device, DeviceInfo, Tool
 from verify.device.sanitizer.suppress import suppression_notes, suppressions_of
@@ -47,6 +48,7 @@ NATIVE_CHECKS: Mapping[str, Check] = {
     "poison": check_poison,
     "determinism": check_determinism,
     "launch": check_launch,
+    "traffic": check_traffic,
 }
 
 

@@ -23,6 +23,7 @@ from verify.device.interface import (
 )
 from verify.device.machine_build import MachineBuildError, machine_library
 from verify.device.machine_report import MachineReport, ReportError, merge_reports, read_report
+from verify.device.machine_traffic import counters_by_run
 from verify.device.program import (
     ARCHITECTURES,
     ProgramOptions,
@@ -37,8 +38,10 @@ from verify.harness.toolchain import find_toolchain
 MULTIPROCESSORS = {"sm_80": 108, "sm_90": 132}
 """As machine/runtime/limits.cpp tells programs: a launcher's split count must not depend on this machine."""
 
-SEED, ALSO = "seed", "tools"
-"""Job options: the schedule's seed, and what looks on beside the job's own tool (names with commas)."""
+SEED, ALSO, ROW_BYTES = "seed", "tools", "row_bytes"
+"""Job options: the schedule's seed, what looks on beside the job's own tool (names with commas), and the size
+of the cells that traffic is counted by.
+"""
 
 
 @dataclass
@@ -106,14 +109,21 @@ class CpuDevice:
         def command(index: int, runs: Sequence[str]) -> Command:
             folder(index).mkdir(parents=True, exist_ok=True)
             told = machine_environment(library, options, folder(index), base, facts, job.binary.name)
-            return Command(harness_command(job, runs), told)
+            # Rows are counted by size where a job gives one; regions would be counted in their place.
+            return Command(harness_command(job, runs, regions=ROW_BYTES not in job.options), told)
 
         session = run_session(job, command, progress)
         reports = [_report_in(folder(index)) for index in range(len(session.processes))]
         whole = merge_reports([r for r in reports if isinstance(r, MachineReport)])
         doubts = [_doubt(end, report) for end, report in zip(session.processes, reports, strict=True)]
-        if job.tool is not None and not any(doubts):
+        if options.tools and not any(doubts):
             doubts.append(_doubt_of_work(session, whole))
+        counters = {"work": dict(whole.work)} if whole else {}
+        if whole is not None and whole.traffic:
+            try:
+                counters |= counters_by_run(session, whole.traffic)
+            except ValueError as problem:
+                doubts.append(str(problem))
         return Execution(
             job,
             _results(session, reports),
@@ -123,13 +133,13 @@ class CpuDevice:
             session.processes[0].command if session.processes else (),
             folder(0),
             session.seconds,
-            {"work": dict(whole.work)} if whole else {},
+            counters,
             session.faults,
         )
 
     def _options(self, job: Job) -> ProgramOptions:
         """What the machine is asked to do for a job; without a tool it only runs the program."""
-        own = [job.tool] if job.tool is not None else []
+        own: list[str] = [job.tool] if job.tool is not None else []
         beside = filter(None, job.options.get(ALSO, "").split(","))
         checks = {name: value for name, value in job.options.items() if name not in (SEED, ALSO)}
         return ProgramOptions(

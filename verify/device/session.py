@@ -1,9 +1,10 @@
 """Run a harness process over a pack until every run has an end: done, fault, timeout, or not run and why.
 
 The harness prints one marker a line (``@begin RUN``, ``@launched RUN kernels=N``, ``@done RUN``,
-``@error RUN text``, ``@refused RUN name``, ``@fault RUN text``). When a process dies or hangs, the run that
-it had begun is charged, and a new process goes on with the rest; so one bad case costs that case only. This
-module knows nothing of GPUs or tools: a device says which command line starts process number ``index``.
+``@error RUN text``, ``@refused RUN name``, ``@fault RUN text``, ``@buffer RUN NAME ADDRESS``). When a process
+dies or hangs, the run that it had begun is charged, and a new process goes on with the rest; so one bad case
+costs that case only. This module knows nothing of GPUs or tools: a device says which command line starts
+process number ``index``.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ STARTUP_SECONDS = 120.0
 
 TAIL_LINES = 40
 
-_MARKER = re.compile(r"@(begin|launched|done|error|refused|fault) (\S+)(?: (.*))?$")
+_MARKER = re.compile(r"@(begin|launched|done|error|refused|fault|buffer) (\S+)(?: (.*))?$")
 _KERNELS = re.compile(r"\bkernels=(\d+)")
 _NO_MEMORY = re.compile(r"^no memory: needs (\d+) bytes of device memory, (\d+) are free")
 
@@ -76,11 +77,13 @@ class ProcessEnd:
 class Session:
     """The ends of all runs of a job, and of the processes that it took, in order.
 
-    faults: by run, what its ``@fault`` markers said (the launch-fault interposer's sweep).
+    faults: by run, what its ``@fault`` markers said (the launch-fault interposer's sweep). buffers: by run,
+    the device address of each buffer, from its ``@buffer`` markers.
     """
 
     results: Mapping[str, RunResult]
     faults: Mapping[str, tuple[str, ...]]
+    buffers: Mapping[str, Mapping[str, int]]
     processes: tuple[ProcessEnd, ...]
     seconds: float
 
@@ -94,6 +97,7 @@ class _Progress:
     current: str | None = None
     kernels: dict[str, int] = field(default_factory=dict)
     faults: dict[str, list[str]] = field(default_factory=dict)
+    buffers: dict[str, dict[str, int]] = field(default_factory=dict)
     ends: dict[str, tuple[RunStatus, str]] = field(default_factory=dict)
     tail: deque[str] = field(default_factory=lambda: deque(maxlen=TAIL_LINES))
 
@@ -111,6 +115,10 @@ class _Progress:
         elif word == "launched":
             count = _KERNELS.search(text)
             self.kernels[run] = int(count[1]) if count else 0
+        elif word == "buffer":
+            name, _, address = text.rpartition(" ")
+            if address.isdecimal():
+                self.buffers.setdefault(run, {})[name] = int(address)
         elif word == "fault":
             self.faults.setdefault(run, []).append(text)
         elif word == "error":
@@ -155,12 +163,14 @@ def run_session(
     results: dict[str, RunResult] = {}
     processes: list[ProcessEnd] = []
     faults: dict[str, tuple[str, ...]] = {}
+    buffers: dict[str, Mapping[str, int]] = {}
     idle = 0
     while pending := [run for run in job.runs if run not in results]:
         index = len(processes)
         end, state = _one_process(job, index, pending, command_for(index, pending), progress)
         _charge(job, end, state, results)
         faults |= {run: tuple(lines) for run, lines in state.faults.items()}
+        buffers |= state.buffers
         settled = tuple(run for run in pending if run in results)
         processes.append(
             ProcessEnd(
@@ -172,7 +182,7 @@ def run_session(
             for run in job.runs:
                 results.setdefault(run, RunResult(run, RunStatus.NOT_RUN, error=f"not begun: {end.cause}"))
     ordered = {run: results[run] for run in job.runs}
-    return Session(ordered, faults, tuple(processes), time.monotonic() - started)
+    return Session(ordered, faults, buffers, tuple(processes), time.monotonic() - started)
 
 
 def _one_process(

@@ -1,0 +1,46 @@
+"""The CPU device's traffic counts, launch by launch, as counts by run and buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from verify.device.session import Session
+
+STAMP = "stamp_kernel"
+"""The harness's kernel behind each run's entry: what was launched since the one before is that run's."""
+
+COUNTS = ("bytes_read", "bytes_written", "sectors_read", "sectors_written")
+
+
+def counters_by_run(session: Session, launches: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
+    """``RUN/BUFFER`` -> its counts over the launches of the run; ``RUN/BUFFER/read`` -> bytes read by cell.
+
+    A cell's key is its byte offset from the buffer's first byte, as text. Raises ValueError when launches and
+    runs do not pair, so that nothing is given to another run.
+    """
+    runs = [run for run in session.results if run in session.buffers]
+    groups: list[list[Mapping[str, Any]]] = [[]]
+    for launch in launches:
+        if STAMP in launch["kernel"]:
+            groups.append([])
+        else:
+            groups[-1].append(launch)
+    if len(groups) - 1 != len(runs) or groups[-1]:
+        raise ValueError(f"{len(groups) - 1} groups of launches were counted for {len(runs)} runs")
+    counters: dict[str, dict[str, int]] = {}
+    for run, group in zip(runs, groups, strict=False):
+        names = {address: name for name, address in session.buffers[run].items()}
+        for buffer in (b for launch in group for b in launch["buffers"]):
+            name = names.get(buffer["base"])
+            if name is None:
+                continue
+            total = counters.setdefault(f"{run}/{name}", dict.fromkeys(COUNTS, 0))
+            for count in COUNTS:
+                total[count] += buffer[count]
+            cells = counters.setdefault(f"{run}/{name}/read", {})
+            for row in buffer["rows"]:
+                if row["bytes_read"]:
+                    key = str(row["base"] - buffer["base"])
+                    cells[key] = cells.get(key, 0) + row["bytes_read"]
+    return counters
