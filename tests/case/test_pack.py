@@ -15,6 +15,7 @@ from verify.case.expected import expected_bytes, interval_keys, ordered_keys
 from verify.case.fills import fill_table
 from verify.case.pack import PackError, case_bytes, placement, read_output, value_text, write_pack
 from verify.case.run import FILLS, Fill, Fills, Run
+from verify.check.matrix import runs_for
 from verify.contract import Buffer, Contract, Global
 from verify.harness.cache import cached, digest
 from verify.oracle.expectation import Quantity
@@ -157,6 +158,13 @@ def test_fills_that_a_poison_check_compares_differ_in_placement() -> None:
     case = padded_case()
     assert {placement(Run("r", case, fills=Fills(dead=fill))) for fill in FILLS} == {"exact", "offset"}
     assert placement(Run("r", case, "live-only", Fills(dead="inf"))) == "exact"
+
+
+def test_tools_see_both_ends_of_a_buffer() -> None:
+    """Catches a guard before the buffers of a memcheck run, which hides a read just before one."""
+    for check in ("memcheck", "initcheck", "racecheck", "synccheck"):
+        runs = runs_for(check, {"one": padded_case()})
+        assert {placement(run) for run in runs} == {"exact"}, check
 
 
 def test_an_input_without_data_is_refused() -> None:

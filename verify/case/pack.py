@@ -136,8 +136,11 @@ def write_pack(folder: Path, runs: Sequence[Run]) -> Path:
 
 
 def placement(run: Run) -> str:
-    """``offset`` for half of the fills, so that fills compared with each other compare placements too."""
-    offset = run.fills.dead in ("inf", "stale") and run.mode not in ("live-only", "refuse")
+    """``offset`` for some of the fills, so that fills compared with each other compare placements too.
+
+    Not for those that the tools run with: they must see the byte before a buffer as well as the one behind.
+    """
+    offset = run.fills.dead in ("inf", "huge") and run.mode not in ("live-only", "refuse")
     return "offset" if offset else "exact"
 
 

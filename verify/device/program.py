@@ -115,7 +115,7 @@ def run_program(
             prepared = machine_environment(library, chosen, Path(folder), base, facts, argv[0])
             if chosen.log_file is not None:
                 chosen.log_file.unlink(missing_ok=True)
-            code = _run((str(program), *argv[1:]), argv, prepared, stdout, stderr)
+            code = _run((str(program.absolute()), *argv[1:]), argv, prepared, stdout, stderr)
             report = merge_reports([read_report(file) for file in sorted(Path(folder).glob("*.json"))])
     except (RefusedError, MachineBuildError, BuildError, ToolchainError, FatBinaryError) as error:
         return ProgramReport(argv, EXIT_NOT_VERIFIED, None, str(error))

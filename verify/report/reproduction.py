@@ -129,7 +129,7 @@ def write_reproduction(
         shutil.copy(resource_folder("harness_templates") / f"{_INTERPOSER}.cpp", folder)
     _script(folder / "build.sh", _build_lines(contract, build, name, swept))
     _script(folder / "run.sh", _run_lines(finding, name, swept, judged))
-    (folder / "README").write_text(_readme(finding))
+    (folder / "README").write_text(_readme(finding, name))
 
 
 def _build_lines(contract: Contract, build: Build, name: str, swept: bool) -> list[str]:
@@ -175,7 +175,8 @@ def _script(path: Path, lines: Sequence[str]) -> None:
     path.chmod(0o755)
 
 
-def _readme(finding: Finding) -> str:
+def _readme(finding: Finding, name: str) -> str:
+    tool = finding.check if finding.check in TOOLS else "none"
     source = f"{finding.source}" if finding.source else ""
     facts = {
         "finding": f"{finding.check}: {finding.kind}",
@@ -193,6 +194,8 @@ def _readme(finding: Finding) -> str:
             "",
             "./build.sh compiles the production source, unchanged, with the harness around it.",
             "./run.sh runs this case; pack/ holds its input, out/ what came of it.",
+            "Without a GPU, with the suite, in place of run.sh: mkdir -p out && python -m verify sanitize "
+            f"--device cpu --tool {tool} -- ./{name} run --pack pack/manifest.pack --out out",
             f"With the suite: {finding.repeat}" if finding.repeat else "",
             "",
         ]
