@@ -197,14 +197,16 @@ inline void run_two_streams(Call& call, const CaseFile* other_file, const Settin
     second.upload();
     VERIFY_CHECK(cudaDeviceSynchronize());
 
+    cudaEvent_t slept = nullptr;
+    VERIFY_CHECK(cudaEventCreateWithFlags(&slept, cudaEventDisableTiming));
     std::vector<OutputData> first_results, second_results;
     const std::uint64_t rounds = std::max<std::uint64_t>(call.line().repeats, 4);
     for (std::uint64_t round = 0; round < rounds; ++round) {
-        // Both streams wait behind a short sleep, so that the two calls start together.
+        // Both streams wait for the end of one short sleep (two would end apart), so that the calls start together.
         sleep_kernel<<<1, 1, 0, setting.stream>>>(gather_steps, gather_nanoseconds);
         VERIFY_CHECK(cudaGetLastError());
-        sleep_kernel<<<1, 1, 0, second_stream>>>(gather_steps, gather_nanoseconds);
-        VERIFY_CHECK(cudaGetLastError());
+        VERIFY_CHECK(cudaEventRecord(slept, setting.stream));
+        VERIFY_CHECK(cudaStreamWaitEvent(second_stream, slept, 0));
         if (round % 2 == 0) {
             call.run(setting.stream);
             second.run(second_stream);
@@ -226,6 +228,7 @@ inline void run_two_streams(Call& call, const CaseFile* other_file, const Settin
             second.upload_outputs();
         }
     }
+    VERIFY_CHECK(cudaEventDestroy(slept));
     prove_executed(second_stream);
     finish(call, setting, output);
     second.collect(output, true);

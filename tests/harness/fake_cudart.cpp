@@ -139,6 +139,10 @@ Error cudaDeviceSynchronize() { return answer(0); }
 Error cudaStreamSynchronize(void*) { return answer(0); }
 Error cudaStreamCreateWithFlags(void** stream, unsigned) { *stream = std::malloc(1); return answer(0); }
 Error cudaStreamDestroy(void* stream) { std::free(stream); return 0; }
+Error cudaEventCreateWithFlags(void** event, unsigned) { *event = std::malloc(1); return answer(0); }
+Error cudaEventRecord(void*, void*) { return answer(0); }
+Error cudaStreamWaitEvent(void*, void*, unsigned) { return answer(0); }
+Error cudaEventDestroy(void* event) { std::free(event); return 0; }
 Error cudaGetLastError() { const Error status = last; last = poisoned ? 700 : 0; return status; }
 Error cudaPeekAtLastError() { return last; }
 const char* cudaGetErrorName(Error status) {

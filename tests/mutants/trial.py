@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -175,26 +176,25 @@ def _names(finding: Finding, source: str) -> bool:
 
 def try_all(mutants: Sequence[Mutant], trials: Trials, jobs: int, say: Say) -> list[Trial]:
     """All mutants: ``jobs`` compilers at a time, and those that are built on the device meanwhile."""
-    done: dict[str, Trial] = {}
-    with ThreadPoolExecutor(jobs) as builders, ThreadPoolExecutor(min(jobs, BESIDE)) as runners:
-        building = {builders.submit(trials.build, mutant): mutant for mutant in mutants}
-        running: dict[Future[Trial], Mutant] = {}
-        for built in as_completed(building):
-            mutant = building[built]
-            try:
-                running[runners.submit(trials.run, mutant, built.result())] = mutant
-            except (PatchError, BuildError) as error:
-                done[_id(mutant)] = Trial(mutant, trials.device.name, Fate.UNDECIDED, str(error))
-                say(f"{mutant.name}: {error}")
-        for ran in as_completed(running):
-            trial = ran.result()
-            done[_id(trial.mutant)] = trial
-            say(f"{trial.fate}: {trial.mutant.name} ({trial.seconds:.1f} s) {trial.missing}".rstrip())
-    return [done[_id(mutant)] for mutant in mutants]
 
+    compilers = threading.Semaphore(jobs)
 
-def _id(mutant: Mutant) -> str:
-    return f"{mutant.kernel}/{mutant.name}"
+    def build_and_run(mutant: Mutant) -> Trial:
+        try:
+            with compilers:
+                planted = trials.build(mutant)
+        except (PatchError, BuildError) as error:
+            trial = Trial(mutant, trials.device.name, Fate.UNDECIDED, str(error))
+        else:
+            trial = runners.submit(trials.run, mutant, planted).result()
+        say(f"{trial.fate}: {mutant.name} ({trial.seconds:.1f} s) {trial.missing}".rstrip())
+        return trial
+
+    with (
+        ThreadPoolExecutor(min(jobs, BESIDE)) as runners,
+        ThreadPoolExecutor(jobs + min(jobs, BESIDE)) as workers,
+    ):
+        return list(workers.map(build_and_run, mutants))
 
 
 def usual_jobs() -> int:
