@@ -19,6 +19,14 @@ constexpr std::size_t kQueueDepth = 1024;
 
 thread_local bool in_host_function = false;
 
+// A programmatic launch may begin before the kernel ahead of it has run. It does when nothing but values is looked at:
+// the checks see the missing order anyway, and are told one launch at a time. Of a chain of such launches every other
+// one overtakes, so that none nests deeper than one.
+bool overtakes(const Task& task) {
+  const TaskPtr& earlier = task.released_early;
+  return earlier && !earlier->done && !earlier->overtakes && earlier->body && !observer();
+}
+
 }  // namespace
 
 std::mutex& state_mutex() {
@@ -38,10 +46,15 @@ void Schedule::submit(const TaskPtr& task, Lock& lock) {
     open_seals();
     look_at_host_memory();
   }
+  task->sequence = ++submitted_;
   std::erase(task->after, nullptr);
   auto& ids = task->told.after;
   ids.push_back(host_operation());
-  for (const auto& other : task->after) ids.insert(ids.end(), other->order.begin(), other->order.end());
+  for (const auto& other : task->after) {
+    // A programmatic launch follows what its predecessor followed; the predecessor itself only from the wait on.
+    const auto& followed = other == task->released_early ? other->told.after : other->order;
+    ids.insert(ids.end(), followed.begin(), followed.end());
+  }
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   if (task->body) {
@@ -54,6 +67,11 @@ void Schedule::submit(const TaskPtr& task, Lock& lock) {
   if (task->released_early)
     task->order.insert(task->order.end(), task->released_early->order.begin(), task->released_early->order.end());
   last_on_stream_[task->told.stream] = task->order;
+  if (overtakes(*task)) {
+    task->overtakes = true;
+    std::erase(task->after, task->released_early);
+    task->after.insert(task->after.end(), task->released_early->after.begin(), task->released_early->after.end());
+  }
   std::erase_if(task->after, [](const TaskPtr& other) { return other->done; });
   host_went_on();
   if (!running_) close_seals();
@@ -100,8 +118,16 @@ std::vector<TaskPtr> Schedule::ordered_closure(const std::vector<TaskPtr>& targe
         nodes[position.at(other.get())].followers.push_back(i);
         ++nodes[i].waits_for;
       }
-    if (nodes[i].waits_for == 0) ready.push_back(i);
   }
+  // The overtaken kernel runs inside the one that overtakes it, or after it.
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (nodes[i].task->overtakes)
+      if (auto earlier = position.find(nodes[i].task->released_early.get()); earlier != position.end()) {
+        nodes[i].followers.push_back(earlier->second);
+        ++nodes[earlier->second].waits_for;
+      }
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (nodes[i].waits_for == 0) ready.push_back(i);
   std::vector<TaskPtr> order;
   while (!ready.empty()) {
     std::size_t pick = ready.size() == 1 ? 0 : random_() % ready.size();
@@ -148,6 +174,15 @@ void Schedule::run(const TaskPtr& task, Lock& lock) {
   task->after.clear();
   task->body = nullptr;
   progressed_.notify_all();
+}
+
+void Schedule::run_inside(const TaskPtr& earlier) {
+  if (earlier->done) return;
+  earlier->body(*earlier);
+  Lock lock(state_mutex());
+  earlier->done = true;
+  earlier->finished = std::chrono::steady_clock::now();
+  earlier->after.clear();
 }
 
 void Schedule::drop_finished() {

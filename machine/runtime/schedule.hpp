@@ -33,9 +33,11 @@ struct Task {
   std::vector<std::uint64_t> order;  // what a follower is ordered after: the own id, or a marker's inherited ones
   std::function<void(Task&)> body;   // runs with the state unlocked; empty for a marker
   TaskPtr released_early;            // programmatic launch: the kernel that griddepcontrol.wait waits for
+  bool overtakes = false;            // it begins before that kernel has run, which runs inside it at the wait
   bool is_host_function = false;
   bool done = false;
   std::chrono::steady_clock::time_point finished;
+  std::uint64_t sequence = 0;  // order of submission
   std::uint64_t mark = 0;  // visited by the walk with this number
 };
 
@@ -59,6 +61,10 @@ class Schedule {
   // Runs all that is pending without ordering the host's program after it.
   void settle(Lock& lock);
 
+  // From inside a running kernel that was launched programmatically: the kernel that it waits for runs now, unless it
+  // has run. Nothing else of the schedule moves meanwhile.
+  void run_inside(const TaskPtr& earlier);
+
   // One ready piece of what the task needs, without waiting: the polling calls make progress by it.
   void nudge(const TaskPtr& task, Lock& lock);
 
@@ -78,6 +84,7 @@ class Schedule {
   std::condition_variable progressed_;
   bool running_ = false;
   std::uint64_t walk_ = 0;
+  std::uint64_t submitted_ = 0;
   std::mt19937_64 random_;
 };
 

@@ -42,6 +42,13 @@ CUstream_st& thread_stream() {
   return *stream;
 }
 
+// A programmatic launch overlaps the kernel right before it; work of another stream that it must follow as well and that
+// came in between orders it plainly.
+bool nothing_between(const CUstream_st& stream, const std::vector<TaskPtr>& after) {
+  return std::all_of(after.begin(), after.end(),
+                     [&](const TaskPtr& task) { return task == stream.last || task->sequence < stream.last->sequence; });
+}
+
 }  // namespace
 
 CUstream_st& stream_of(cudaStream_t handle, Default meaning) {
@@ -77,7 +84,8 @@ TaskPtr enqueue(CUstream_st& stream, Work work, Lock& lock) {
   const auto* kernel = std::get_if<KernelWork>(&work);
   TaskPtr task = task_of(work, stream.number);
   task->after = predecessors(stream);
-  if (kernel && kernel->programmatic && stream.last_is_kernel) task->released_early = stream.last;
+  if (kernel && kernel->programmatic && stream.last_is_kernel && nothing_between(stream, task->after))
+    task->released_early = stream.last;
   stream.last_is_kernel = kernel != nullptr;
   stream.last = task;
   schedule().submit(task, lock);

@@ -74,7 +74,8 @@ void note_timing(const std::string& kernel, double seconds, const Counters& coun
   std::fflush(file);
 }
 
-void launch_kernel(const KernelWork& work, const Operation& operation) {
+void launch_kernel(const KernelWork& work, const Task& task) {
+  const Operation& operation = task.told;
   LaunchRequest request;
   request.kernel = &work.kernel->kernel();
   request.grid = work.grid;
@@ -84,6 +85,7 @@ void launch_kernel(const KernelWork& work, const Operation& operation) {
   request.params = work.params;
   request.cooperative = work.cooperative;
   request.operation = operation.id;
+  if (task.overtakes) request.dependency_wait = [&task] { schedule().run_inside(task.released_early); };
   const bool checked = options().kernel_name.empty() || work.kernel->name.find(options().kernel_name) != std::string::npos;
   LaunchResult result;
   const auto began = std::chrono::steady_clock::now();
@@ -113,9 +115,10 @@ void release(const ReleaseWork& work, const Operation& operation) {
 }
 
 struct Perform {
-  const Operation& operation;
+  const Task& task;
+  const Operation& operation = task.told;
   void operator()(const MarkerWork&) const {}
-  void operator()(const KernelWork& work) const { launch_kernel(work, operation); }
+  void operator()(const KernelWork& work) const { launch_kernel(work, task); }
   void operator()(const CopyWork& work) const { copy(work, operation); }
   void operator()(const SetWork& work) const { set(work, operation); }
   void operator()(const HostWork& work) const { work.call(); }
@@ -151,7 +154,7 @@ TaskPtr task_of(const Work& work, std::uint64_t stream) {
     if (context_error() && !self.is_host_function) return;
     Observer* checks = observer();
     if (checks) checks->operation_begin(self.told);
-    std::visit(Perform{self.told}, work);
+    std::visit(Perform{self}, work);
     if (checks) checks->operation_end(self.told);
   };
   return task;

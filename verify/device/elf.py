@@ -37,7 +37,7 @@ def read_program(path: Path) -> ProgramFile | None:
         return None
     try:
         return _read(data)
-    except (struct.error, ValueError, IndexError):
+    except (struct.error, ValueError, IndexError, OverflowError):
         return None
 
 

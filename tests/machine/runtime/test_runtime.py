@@ -18,6 +18,7 @@ from verify.harness.toolchain import Toolchain, find_toolchain
 PROGRAMS = Path(__file__).parent / "programs"
 SELF_CHECKING = (
     "allocation_order",
+    "dependent",
     "asserting",
     "device",
     "errors",

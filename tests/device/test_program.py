@@ -1,0 +1,235 @@
+"""The CPU device's runner without the machine: program files, fat binaries, reports, exit codes."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+
+import pytest
+
+from verify.device.elf import ProgramFile, read_program
+from verify.device.fat_binary import FatBinaryError, images
+from verify.device.interface import TOOLS
+from verify.device.machine_report import MachineReport, ReportError, merge_reports, read_report
+from verify.device.program import (
+    ProgramOptions,
+    RefusedError,
+    _judged,
+    check_program,
+    machine_environment,
+    with_tools,
+)
+from verify.finding import Severity
+
+PTX, MACHINE_CODE, ZSTD, LZ4 = 1, 2, 0x8000, 0x2000
+
+
+def entry(kind: int, architecture: int, payload: bytes, flags: int = 0, size: int | None = None) -> bytes:
+    """One entry of a fat binary, as nvcc 13 lays it out."""
+    header = struct.pack("<HHIQI", kind, 0x101, 64, size if size is not None else len(payload), 0)
+    header += struct.pack("<IHHIII", 0, 0, 9, architecture, 0, 0)
+    header += struct.pack("<QQQ", flags, 0, 0)
+    assert len(header) == 64
+    return header + payload
+
+
+def container(*entries: bytes) -> bytes:
+    """A container around entries."""
+    body = b"".join(entries)
+    return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body
+
+
+def program(fat: bytes = b"", *needed: str, relocatable: bool = False) -> ProgramFile:
+    """Facts of a program with this device code."""
+    return ProgramFile(needed or ("libcudart.so.13", "libc.so.6"), False, fat, relocatable)
+
+
+def test_images_are_read_in_order() -> None:
+    """A second container, or an entry after the first, is overlooked."""
+    section = container(entry(MACHINE_CODE, 90, b"code"), entry(PTX, 90, b"text")) + container(
+        entry(PTX, 80, b"older", ZSTD)
+    )
+    found = [(image.architecture, image.ptx, image.compression) for image in images(section)]
+    assert found == [(90, False, ""), (90, True, ""), (80, True, "zstd")]
+
+
+@pytest.mark.parametrize("cut", range(20, 84, 8))
+def test_truncated_container_is_an_error(cut: int) -> None:
+    """A container cut short is read past its end."""
+    with pytest.raises(FatBinaryError, match="truncated"):
+        images(container(entry(PTX, 90, b"0123456789abcdef"))[:cut])
+
+
+def test_entry_longer_than_its_container_is_an_error() -> None:
+    """An entry's size is believed."""
+    with pytest.raises(FatBinaryError, match="truncated"):
+        images(container(entry(PTX, 90, b"text", size=1 << 40)))
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        (program(container(entry(PTX, 90, b"x")), "libc.so.6"), "-cudart shared"),
+        (program(container(entry(PTX, 90, b"x")), "libcudart.so.12"), "CUDA 13"),
+        (program(container(entry(MACHINE_CODE, 90, b"x"))), "no PTX: build with .*compute_90"),
+        (program(b"\0" * 16, relocatable=True), "-rdc=true"),
+        (program(container(entry(PTX, 100, b"x"))), "compute_100 only"),
+        (program(container(entry(PTX, 90, b"x", LZ4))), "--no-compress"),
+    ],
+)
+def test_program_that_cannot_run_is_refused_with_what_mends_it(facts: ProgramFile, words: str) -> None:
+    """A program that the machine cannot serve is started, and its silence taken for a clean run."""
+    with pytest.raises(RefusedError, match=words):
+        check_program(facts, "sm_90")
+
+
+def test_right_program_is_not_refused() -> None:
+    """Older PTX, or no device code at all, is refused."""
+    check_program(program(container(entry(PTX, 80, b"x"), entry(MACHINE_CODE, 90, b"x"))), "sm_90")
+    check_program(program(b"", "libc.so.6"), "sm_90")
+
+
+def test_script_is_no_program_file(tmp_path: Path) -> None:
+    """A script, or a damaged ELF file, ends in a traceback."""
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\n")
+    assert read_program(script) is None
+    script.write_bytes(b"\x7fELF\x02\x01" + b"\xff" * 100)
+    assert read_program(script) is None
+
+
+def report(**changes: object) -> dict[str, object]:
+    """A report as the machine writes it, with some members changed."""
+    site = {
+        "kernel": "scale(float*)",
+        "source": [{"file": "a.cu", "line": 7, "function": ""}],
+        "ptx_line": 30,
+        "ptx": "st.global.f32 [%rd1], %f1",
+        "block": [1, 0, 0],
+        "thread": [31, 0, 0],
+    }
+    finding = {
+        "check": "memcheck",
+        "level": "error",
+        "kind": "Invalid __global__ write of size 4 bytes",
+        "message": "past the end",
+        "remedy": "",
+        "address": "buffer + 128",
+        "count": 2,
+        "sites": [site],
+    }
+    return {
+        "version": 1,
+        "tools": ["memcheck"],
+        "architecture": "sm_90",
+        "seed": 0,
+        "program": "a",
+        "refused": "",
+        "errors": 1,
+        "warnings": 0,
+        "findings": [finding],
+        "notes": [],
+        "work": {"kernels": 1, "thread_instructions": 64, "bytes_checked": 256, "by_class": {"move": 2}},
+        "traffic": [],
+        **changes,
+    }
+
+
+def read(tmp_path: Path, **changes: object) -> MachineReport:
+    """The report, through a file."""
+    file = tmp_path / "1.json"
+    file.write_text(json.dumps(report(**changes)))
+    return read_report(file)
+
+
+def test_finding_becomes_a_tool_record(tmp_path: Path) -> None:
+    """A field of a finding is lost or swapped on its way to the checks."""
+    record = read(tmp_path).findings[0].record("run-1")
+    assert (record.tool, record.kind) == ("memcheck", "Invalid __global__ write of size 4 bytes")
+    assert (record.function, str(record.source)) == ("scale(float*)", "a.cu:7")
+    assert (record.thread, record.block, record.run) == ("(31,0,0)", "(1,0,0)", "run-1")
+    assert record.severity is Severity.ERROR
+
+
+def test_half_a_report_is_an_error(tmp_path: Path) -> None:
+    """A report that was cut off is read as one without findings."""
+    file = tmp_path / "1.json"
+    file.write_text(json.dumps(report())[:-40])
+    with pytest.raises(ReportError, match=r"1\.json"):
+        read_report(file)
+    file.write_text("{}")
+    with pytest.raises(ReportError, match="KeyError"):
+        read_report(file)
+
+
+def test_reports_of_several_processes_add_up(tmp_path: Path) -> None:
+    """A child's findings are lost, or a process that ran nothing makes the whole look idle."""
+    one = read(tmp_path)
+    idle = read(tmp_path, findings=[], work={"kernels": 0, "by_class": {}})
+    merged = merge_reports([one, idle, one])
+    assert merged is not None
+    assert (merged.errors, merged.launches) == (2, 2)
+    assert merge_reports([]) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "options", "expected"),
+    [
+        ({}, 0, {}, 1),
+        ({}, 0, {"error_exitcode": 42}, 42),
+        ({}, 7, {}, 1),
+        ({"findings": []}, 0, {}, 0),
+        ({"findings": []}, 7, {}, 7),
+        ({"findings": []}, -11, {}, 139),
+        ({"findings": [], "work": {"kernels": 0}}, 0, {}, 3),
+        ({"findings": [], "work": {"kernels": 0}}, 7, {}, 3),
+        ({"findings": [], "work": {"kernels": 0}}, 7, {"tools": ()}, 7),
+        ({"refused": "no"}, 3, {}, 3),
+    ],
+)
+def test_exit_codes(
+    changes: dict[str, object], code: int, options: dict[str, object], expected: int, tmp_path: Path
+) -> None:
+    """A program with findings, or one that verified nothing, ends with the code of a clean one."""
+    chosen = ProgramOptions(**options)  # type: ignore[arg-type]
+    assert _judged(("a",), code, read(tmp_path, **changes), chosen).exit_code == expected
+
+
+def test_warnings_count_under_strict_only(tmp_path: Path) -> None:
+    """A warning changes the verdict, or --strict does not."""
+    warning = [{**report()["findings"][0], "level": "warning"}]  # type: ignore[index]
+    found = read(tmp_path, findings=warning)
+    assert _judged(("a",), 0, found, ProgramOptions()).exit_code == 0
+    assert _judged(("a",), 0, found, ProgramOptions(strict=True)).exit_code == 1
+
+
+@pytest.mark.parametrize("code", [0, -9])
+def test_no_report_is_never_clean(code: int) -> None:
+    """A program that was killed before its report is called clean."""
+    result = _judged(("a",), code, None, ProgramOptions())
+    assert result.exit_code == 3
+    assert result.reason
+
+
+def test_tool_names() -> None:
+    """all, none or a misspelt name choose something else than they say."""
+    assert with_tools(ProgramOptions(), ["all"]).tools == TOOLS
+    assert with_tools(ProgramOptions(), ["none"]).tools == ()
+    assert with_tools(ProgramOptions(), ["racecheck", "memcheck"]).tools == ("memcheck", "racecheck")
+    with pytest.raises(ValueError, match="--tool racechek"):
+        with_tools(ProgramOptions(), ["racechek"])
+
+
+def test_environment_puts_the_machine_first(tmp_path: Path) -> None:
+    """The real runtime is found before the machine's, by LD_LIBRARY_PATH or by the program's own DT_RPATH."""
+    library = tmp_path / "machine" / "libcudart.so.13"
+    base = {"LD_LIBRARY_PATH": "/usr/local/lib", "PATH": "/bin"}
+    plain = machine_environment(library, ProgramOptions(seed=5), tmp_path, base, program(), "a")
+    assert plain["LD_LIBRARY_PATH"].split(":") == [str(library.parent), "/usr/local/lib"]
+    assert "seed=5" in plain["VERIFY_MACHINE"].splitlines()
+    assert "LD_PRELOAD" not in plain
+    stubborn = ProgramFile(("libcudart.so.13",), True, b"", False)
+    assert machine_environment(library, ProgramOptions(), tmp_path, base, stubborn, "a")["LD_PRELOAD"] == str(
+        library
+    )
