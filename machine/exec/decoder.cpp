@@ -49,7 +49,48 @@ void Decoder::refuse_type(Type t) const { fail("type '." + std::string(name_of(t
 
 // ---- statements --------------------------------------------------------------------------------------------------
 
+// How many instructions write each register. The destination stands first; names that stand first without being
+// written (st, bra) only make the count too high, which is harmless.
+void Decoder::find_definitions(Text body) {
+  while (!body.done()) {
+    if (body.take('{') || body.take('}') || body.take(';')) continue;
+    if (body.take('@')) {
+      body.take('!');
+      body.word();
+    }
+    const auto word = body.word();
+    if (word.empty()) body.fail(std::string("unexpected '") + body.raw() + "'");
+    if (body.raw() == ':') {
+      body.take(':');
+      continue;
+    }
+    if (word == ".loc") {
+      // up to three numbers, then optional attributes; ends where the next statement begins
+      for (int k = 0; k < 3; ++k) body.word();
+      while (body.take(',')) {
+        const bool name = body.word() == "function_name";
+        body.word();
+        if (name && body.take('+')) body.word();
+        if (!name) body.word(), body.word();
+      }
+      continue;
+    }
+    if (word[0] != '.') {
+      if (body.take('{')) {
+        do ++definitions_[body.word()];
+        while (body.take(','));
+      } else if (body.peek() != '(' && body.peek() != '[') {
+        do ++definitions_[body.word()];
+        while (body.take('|'));
+      }
+    }
+    body.until(';');
+    body.expect(';');
+  }
+}
+
 void Decoder::run(Text body) {
+  find_definitions(body);
   open_scope();
   // Parameters are names like any other.
   while (!body.done()) statement(body);
@@ -267,9 +308,10 @@ void Decoder::instruction(Text& text, std::string_view word, Operand* guard) {
   pc_ = static_cast<std::uint32_t>(program.statements.size());
   program.statements.push_back({line_, location_, std::string_view(module.text).substr(start, finish_at - start)});
   class_ = opcode->klass;
-  const auto before = function.code.size();
+  const auto blocks_before = function.blocks.size();
+  const bool fresh = begin_block_;
   opcode->decode(*this);
-  if (function.code.size() != before) {
+  if (!fresh || function.blocks.size() != blocks_before) {
     auto& block = function.blocks.back();
     ++block.length;
     if (block.classes[static_cast<std::size_t>(class_)] != 0xffff) ++block.classes[static_cast<std::size_t>(class_)];
@@ -534,6 +576,8 @@ Variable* Decoder::find(std::string_view name) {
       v.kind = Variable::reg;
       v.type = range.type;
       v.bytes = static_cast<std::uint8_t>(bytes_of(range.type));
+      auto defined = definitions_.find(name);
+      v.single = defined != definitions_.end() && defined->second == 1;
       return &scope->names.emplace(name, v).first->second;
     }
   }
@@ -718,6 +762,25 @@ Slot Decoder::destination(const Operand& o, Type type) {
   return reg_slot(*v);
 }
 
+bool Decoder::alias(std::size_t source_index, Type type) {
+  if (guard_ != true_ || operands_[0].kind != Operand::name) return false;
+  Variable* to = find(operands_[0].text);
+  if (to == nullptr || to->kind != Variable::reg || !to->single || to->allocated || to->bytes != bytes_of(type) || to->bytes < 2) return false;
+  const Operand& o = operands_[source_index];
+  if (o.kind == Operand::name) {
+    Variable* from = find(o.text);
+    if (from != nullptr && from->kind == Variable::reg && !from->single) return false;
+    if (from != nullptr && from->kind != Variable::reg && from->kind != Variable::shared && from->kind != Variable::dynamic_shared && from->kind != Variable::global) return false;
+  } else if (o.kind != Operand::number) {
+    return false;
+  }
+  to->slot = source(o, type);
+  to->allocated = true;
+  // It still is an instruction of the program, and is counted as one.
+  if (begin_block_) begin_block();
+  return true;
+}
+
 Slot Decoder::predicate_source(const Operand& o) {
   if (o.kind == Operand::number && o.number_value.kind == Number::integer) return constant_mask((o.number_value.bits != 0) != o.negated ? kFullMask : 0);
   if (o.kind != Operand::name || o.minus) fail("bad predicate operand");
@@ -764,8 +827,20 @@ Slot Decoder::wide_destination(const Operand& o, Type type, unsigned& width) {
   return reg_slot(*v);
 }
 
+bool Decoder::is_immediate(std::size_t index) {
+  const auto& o = operands_[index];
+  if (o.kind == Operand::number) return true;
+  const Variable* v = o.kind == Operand::name ? find(o.text) : nullptr;
+  return v != nullptr && v->kind == Variable::reg && v->allocated && (v->slot & 3) == static_cast<Slot>(Bank::constants);
+}
+
 std::uint32_t Decoder::immediate(std::size_t index) {
   const auto& o = operands_[index];
+  if (o.kind == Operand::name && is_immediate(index)) {
+    std::uint32_t value = 0;
+    std::memcpy(&value, function.constants.data() + (find(o.text)->slot & ~Slot{3}), 4);
+    return value;
+  }
   if (o.kind != Operand::number || o.number_value.kind != Number::integer) fail("operand " + std::to_string(index + 1) + " must be a constant");
   return static_cast<std::uint32_t>(o.number_value.bits);
 }

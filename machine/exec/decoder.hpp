@@ -39,6 +39,7 @@ struct Variable {
   Type type = Type::none;
   std::uint8_t bytes = 0;      // reg: width, 0 for a predicate
   bool allocated = false;
+  bool single = false;         // reg: one instruction of the text writes it
   Slot slot = 0;               // reg; param_area: index of the area
   std::uint64_t address = 0;   // others: offset or address
   std::uint64_t size = 0;
@@ -82,8 +83,12 @@ class Decoder {
   Slot wide_source(const Operand& operand, Type type, unsigned& width);
   Slot wide_destination(const Operand& operand, Type type, unsigned& width);
   std::uint32_t immediate(std::size_t index);  // must be an integer constant
-  bool is_immediate(std::size_t index) const { return operands_[index].kind == Operand::number; }
+  // A literal, or a register that only ever holds one.
+  bool is_immediate(std::size_t index);
   bool is_register(const Operand& operand);
+  // The unguarded instruction at hand copies `source` to operand 0, and neither ever changes afterwards: the register becomes another
+  // name of the slot, and nothing needs to be executed. False when that does not hold.
+  bool alias(std::size_t source, Type type);
   Variable* find(std::string_view name);
   // Address operand: slot of the base (constant 0 when absent), its width, and the constant offset.
   struct Address {
@@ -137,6 +142,7 @@ class Decoder {
   void location(Text& text);
   void instruction(Text& text, std::string_view word, Operand* guard);
   Operand parse_operand(Text& text);
+  void find_definitions(Text body);
   void open_scope() { scopes_.emplace_back(); }
   void close_scope();
   void begin_block();
@@ -147,6 +153,7 @@ class Decoder {
   void finish();
 
   std::vector<Scope> scopes_;
+  std::unordered_map<std::string_view, std::uint32_t> definitions_;  // how often a name stands first among the operands
   std::string_view opcode_, base_;
   std::vector<std::string_view> modifiers_;
   std::uint64_t taken_ = 0;

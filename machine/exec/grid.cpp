@@ -17,8 +17,10 @@ namespace {
 
 // A launch is cut into at most this many chunks; the number does not depend on the cores that run them.
 constexpr std::uint64_t kChunks = 16;
-// Turns of all resident blocks in which every warp only polled and nothing changed, after which nothing will.
-constexpr unsigned kIdleRounds = 16;
+// Rounds over all resident blocks in which every warp only polled and nothing changed, after which nothing will: this many
+// full quanta, or this many rounds when the warps yield by themselves (a bounded retry must come to its end before).
+constexpr std::uint64_t kIdleQuanta = 16;
+constexpr unsigned kIdleRounds = 20'000;
 
 constexpr unsigned kDefaultControl = 0x1f80;
 
@@ -89,7 +91,7 @@ void run_blocks(Worker& k, Shared& shared, std::uint64_t first, std::uint64_t la
   std::vector<std::uint32_t> free_slots;
   std::uint64_t next = first, round = 0;
   unsigned quiet = 0;
-  std::uint64_t changes = 0;
+  std::uint64_t changes = 0, quiet_since = 0;
   while ((next < last || !resident.empty()) && k.status == LaunchStatus::ok) {
     while (resident.size() < limit && next < last) {
       if (idle.empty()) {
@@ -130,7 +132,8 @@ void run_blocks(Worker& k, Shared& shared, std::uint64_t first, std::uint64_t la
     const bool idle_round = polling && !finished && k.memory_changes == changes;
     changes = k.memory_changes;
     quiet = idle_round ? quiet + 1 : 0;
-    if (quiet >= kIdleRounds) {
+    if (quiet == 0) quiet_since = k.executed;
+    if (quiet >= kIdleRounds || k.executed - quiet_since > kIdleQuanta * k.options->quantum * std::max<std::uint64_t>(resident.size(), 1)) {
       stall(k, resident, LaunchStatus::deadlock, Fault::deadlock, "deadlock: every warp waits or polls memory that nobody changes");
       break;
     }

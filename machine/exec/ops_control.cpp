@@ -137,7 +137,6 @@ const Inst* trap(const Inst& i, Warp& w, Mask mask) {
 const Inst* nanosleep(const Inst& i, Warp& w, Mask mask) {
   const Mask lanes = mask & w.active;
   if (lanes == 0) return &i + 1;
-  ++w.worker->polls;
   return stopped(w, Stop::yielded, &i + 1);
 }
 

@@ -82,7 +82,7 @@ const Inst* param_address(const Inst& i, Warp& w, Mask mask) {
 template <class T, unsigned Shift>
 const Inst* clock(const Inst& i, Warp& w, Mask mask) {
   Worker& k = *w.worker;
-  k.clock += 16;
+  k.clock += 16;  // also tells a wait with a time limit from one without an end
   const T value = static_cast<T>(((k.executed + k.clock) >> Shift));
   each_lane(w.at<T>(i.d), mask, [=](unsigned) { return value; });
   return &i + 1;
@@ -164,6 +164,7 @@ void mov(Decoder& d) {
       }
     }
   }
+  if (d.alias(1, t)) return;
   const Slot a = d.source(1, t), r = d.destination(0, t);
   Inst& i = d.emit(bytes == 2 ? move<u16> : bytes == 4 ? move<u32> : move<u64>);
   i.a = a, i.d = r;
@@ -196,6 +197,7 @@ void cvta(Decoder& d) {
   const std::uint64_t window = s == 1 ? kSharedWindow : s == 2 ? kLocalWindow : 0;
   const auto& from = d.operand(1);
   Variable* v = from.kind == Operand::name ? d.find(from.text) : nullptr;
+  if (window == 0 && d.alias(1, t)) return;
   const Slot r = d.destination(0, t);
   if (v != nullptr && v->kind == Variable::kernel_param) {
     Inst& i = d.emit(param_address);

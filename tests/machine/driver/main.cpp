@@ -9,8 +9,9 @@
 //   buf=BYTES[:FILE]                          a buffer, zeroed or filled from a file
 // Options: shared=N (dynamic), seed=N, cores=N, resident=N, cooperative, sm=80|90, limit=N, timeout=S, repeat=N, quiet,
 //   counters, out=PREFIX (buffer k is written to PREFIX.k), dump=K:TYPE (prints buffer k; TYPE f32 u32 s32 u64 u16 u8)
+//   tools=LIST (memcheck,initcheck,racecheck,synccheck,traffic or all: the number of findings is printed)
 // The last line is "status: ..." and the exit code is 0 when it is ok, 1 otherwise, 2 for bad usage.
-#include <chrono>
+#include <ctime>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -20,6 +21,8 @@
 #include <sstream>
 
 #include "../../../machine/exec/machine.hpp"
+#include "../../../machine/observers/checks.hpp"
+#include "../../../machine/report/report.hpp"
 
 using namespace machine;
 
@@ -103,6 +106,7 @@ int main(int argc, char** argv) {
   std::string out;
   int repeat = 1;
   bool counters = false;
+  std::vector<std::string> tools;
   auto scalar = [&](auto v) {
     std::vector<std::byte> b(sizeof v);
     std::memcpy(b.data(), &v, sizeof v);
@@ -122,6 +126,11 @@ int main(int argc, char** argv) {
     else if (key == "timeout") options.timeout_s = std::stod(value);
     else if (key == "repeat") repeat = std::stoi(value);
     else if (key == "counters") counters = true;
+    else if (key == "tools") {
+      std::stringstream stream(value);
+      std::string tool;
+      while (std::getline(stream, tool, ',')) tools.push_back(tool);
+    }
     else if (key == "out") out = value;
     else if (key == "dump") {
       const auto colon = value.find(':');
@@ -178,9 +187,26 @@ int main(int argc, char** argv) {
     }
     request.params = params;
     LaunchResult result;
-    const auto start = std::chrono::steady_clock::now();
-    for (int k = 0; k < repeat; ++k) result = launch(request, options, nullptr);
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / repeat;
+    const std::clock_t start = std::clock();  // processor time of all threads, whatever else the computer does
+    report::Report report({tools, "sm_90", options.seed, argv[1], false});
+    std::unique_ptr<checks::Checks> checks;
+    if (!tools.empty()) {
+      checks = checks::make_checks(checks::parse_options(tools, {}), report);
+      for (const Object* buffer : buffers) {
+        checks->allocated(*buffer);
+        checks->host_access(0, AccessKind::store, buffer->base, buffer->size);
+      }
+    }
+    for (int k = 0; k < repeat; ++k) {
+      Operation operation;
+      operation.id = request.operation = static_cast<std::uint64_t>(k) + 1;
+      operation.name = argv[2];
+      if (k != 0) operation.after = {request.operation - 1};
+      if (checks) checks->operation_begin(operation);
+      result = launch(request, options, checks.get());
+      if (checks) checks->operation_end(operation);
+    }
+    const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC / repeat;
     std::fputs(result.printed.c_str(), stdout);
     for (const auto& [index, type] : dumps) print(reinterpret_cast<const std::byte*>(buffers.at(index)->base), buffers[index]->size, type);
     if (!out.empty())
@@ -193,6 +219,9 @@ int main(int argc, char** argv) {
                   static_cast<double>(c.thread_instructions) / seconds * 1e-9, static_cast<double>(c.warp_instructions) / seconds * 1e-6);
       for (std::size_t k = 0; k < kClasses; ++k)
         if (c.by_class[k] != 0) std::printf("  %-14s %llu\n", std::string(class_name(static_cast<InstructionClass>(k))).c_str(), static_cast<unsigned long long>(c.by_class[k]));
+    }
+    if (checks) {
+      report.write_text(std::cout);
     }
     std::printf("status: %s%s%s\n", status_name(result.status), result.message.empty() ? "" : ": ", result.message.c_str());
     return result.status == LaunchStatus::ok ? 0 : 1;
