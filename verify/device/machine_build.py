@@ -13,8 +13,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -54,31 +55,65 @@ def machine_library(progress: Progress | None = None) -> Path:
 
     Safe under concurrent use and killed runs. Raises MachineBuildError.
     """
-    tools = find_toolchain()
-    folder = resource_folder("machine")
-    sources = sorted(file for name in FOLDERS for file in (folder / name).glob("*.cpp"))
-    if tools.gxx is None:
-        raise MachineBuildError(tools.missing["g++"])
-    include = _cuda_include(tools)
-    flags = (*FLAGS, *processor_flags(str(tools.gxx)), f"-I{folder}", "-isystem", str(include))
-    identity = [tools.gxx_version, *flags, processor()]
-    version = (include / "cuda_runtime_api.h").read_bytes()
-    keys = {source: digest([*identity, version, *_closure(source, folder)]) for source in sources}
-    script = folder / "runtime" / "exports.map"
-    key = digest([*sorted(keys.values()), script.read_bytes()])
+    plan = _plan(FOLDERS)
+    script = plan.folder / "runtime" / "exports.map"
+    key = digest([*sorted(plan.keys.values()), script.read_bytes()])
 
     def build(entry: Path) -> None:
-        objects = _compile_all(tools, flags, keys, folder, progress)
         command = (
-            *(str(tools.gxx), "-shared", "-pthread", f"-Wl,-soname,{LIBRARY}", "-Wl,-z,defs"),
+            *(str(plan.tools.gxx), "-shared", "-pthread", f"-Wl,-soname,{LIBRARY}", "-Wl,-z,defs"),
             *(f"-Wl,--version-script={script}", "-o", LIBRARY),
-            *map(str, objects),
+            *map(str, _compile_all(plan, progress)),
             "-ldl",
         )
         _run(command, entry, "linking the CPU device")
 
     entry, _ = cached("machine", key, build)
     return entry / LIBRARY
+
+
+def machine_program(
+    source: Path, folders: Sequence[str] = FOLDERS[:-1], progress: Progress | None = None
+) -> Path:
+    """A program of the machine's own, such as a test: ``source`` linked with the parts in ``folders``.
+
+    By default everything but the runtime. Raises MachineBuildError.
+    """
+    plan = _plan(folders)
+    key = digest([*sorted(plan.keys.values()), *plan.identity, *_closure(source, plan.folder)])
+
+    def build(entry: Path) -> None:
+        objects = map(str, _compile_all(plan, progress))
+        command = (str(plan.tools.gxx), *plan.flags, str(source), *objects, "-ldl", "-o", "program")
+        _run(command, entry, source.name)
+
+    entry, _ = cached("machine-program", key, build)
+    return entry / "program"
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What to compile and how. keys: the cache key of each source file's object."""
+
+    tools: Toolchain
+    folder: Path
+    flags: tuple[str, ...]
+    identity: tuple[str, ...]
+    keys: dict[Path, str]
+
+
+def _plan(folders: Sequence[str]) -> _Plan:
+    tools = find_toolchain()
+    folder = resource_folder("machine")
+    sources = sorted(file for name in folders for file in (folder / name).glob("*.cpp"))
+    if tools.gxx is None:
+        raise MachineBuildError(tools.missing["g++"])
+    include = _cuda_include(tools)
+    flags = (*FLAGS, *processor_flags(str(tools.gxx)), f"-I{folder}", "-isystem", str(include))
+    identity = (tools.gxx_version, *flags, processor())
+    version = (include / "cuda_runtime_api.h").read_bytes()
+    keys = {source: digest([*identity, version, *_closure(source, folder)]) for source in sources}
+    return _Plan(tools, folder, flags, identity, keys)
 
 
 @cache
@@ -127,13 +162,8 @@ def _closure(source: Path, root: Path) -> list[bytes]:
     return [part for file in sorted(seen) for part in (os.path.relpath(file, root).encode(), seen[file])]
 
 
-def _compile_all(
-    tools: Toolchain,
-    flags: tuple[str, ...],
-    keys: dict[Path, str],
-    folder: Path,
-    progress: Progress | None,
-) -> list[Path]:
+def _compile_all(plan: _Plan, progress: Progress | None) -> list[Path]:
+    tools, flags, keys, folder = plan.tools, plan.flags, plan.keys, plan.folder
     say = progress or (lambda line: print(line, file=sys.stderr, flush=True))
     started = time.monotonic()
     done, said = 0, -PROGRESS_SECONDS
