@@ -16,7 +16,7 @@ from verify.check.native import not_done
 from verify.check.subject import Ran, Subject
 from verify.contract import Buffer
 from verify.device.cpu import ALSO, ROW_BYTES
-from verify.device.interface import Execution
+from verify.device.interface import Execution, RunStatus
 from verify.finding import Finding, Outcome
 from verify.oracle.formats import format_of
 
@@ -91,7 +91,7 @@ def _judge(
 ) -> Outcome:
     name = subject.contract.name
     ran = [Ran(run, executions[run.id].results[run.id], None) for run in runs]
-    unended = [r for r in ran if not (r.result.output is not None and r.result.kernels)]
+    unended = [r for r in ran if r.result.status is not RunStatus.DONE]
     if unended and (unfinished := not_done("traffic", subject, fixture, unended)) is not None:
         return unfinished
     doubt = next((d for run in runs if (d := executions[run.id].doubt)), "")

@@ -1,0 +1,47 @@
+"""The CPU device's launches are given to the runs that made them, by the stamp behind each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from verify.device.interface import RunResult, RunStatus
+from verify.device.machine_traffic import counters_by_run
+from verify.device.session import Session
+
+
+def session(*runs: str) -> Session:
+    results = {run: RunResult(run, RunStatus.DONE, Path(run), 1) for run in runs}
+    return Session(results, {}, {run: {"k": 4096, "v": 8192} for run in runs}, (), 1.0)
+
+
+def launch(kernel: str, base: int = 4096, read: int = 8) -> dict[str, Any]:
+    counts = {"bytes_read": read, "bytes_written": 0, "sectors_read": 1, "sectors_written": 0}
+    row = {"base": base + 16, "bytes": 16, **counts}
+    return {"kernel": kernel, "buffers": [{"base": base, "rows": [row], **counts}]}
+
+
+STAMP = launch("verify::stamp_kernel(int*, int)", 999)
+
+
+def test_launches_up_to_a_stamp_belong_to_its_run() -> None:
+    """Fault: the second kernel of a run, or the next run's, is counted for another run."""
+    launches = [launch("a"), launch("merge", 8192, 4), STAMP, launch("a"), launch("a"), STAMP]
+    counters = counters_by_run(session("one", "two"), launches)
+    assert counters["one/k"]["bytes_read"] == 8
+    assert counters["one/v"]["bytes_read"] == 4
+    assert counters["two/k"]["bytes_read"] == 16
+    assert counters["two/k/read"] == {"16": 16}
+    assert "two/v" not in counters
+
+
+@pytest.mark.parametrize(
+    "launches",
+    [[launch("a"), STAMP], [launch("a"), STAMP, launch("a"), STAMP, launch("a")], [STAMP, STAMP, STAMP]],
+)
+def test_launches_that_do_not_pair_with_runs_are_refused(launches: list[dict[str, Any]]) -> None:
+    """Fault: after a failed run every count is given to the run before."""
+    with pytest.raises(ValueError, match="groups of launches were counted for 2 runs"):
+        counters_by_run(session("one", "two"), launches)
