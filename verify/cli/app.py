@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from verify.cli import clean, doctor, list_, run, sanitize, show
+from verify.cli import clean, doctor, list_, run, sanitize, show, tokens
 from verify.cli.console import USAGE_ERRORS, fail
 from verify.device import program_command
 from verify.harness.build import BuildError
@@ -21,6 +21,7 @@ app = typer.Typer(
 )
 app.command("run")(run.run)
 app.command("sanitize")(sanitize.sanitize)
+app.command("tokens")(tokens.tokens)
 app.command("list")(list_.list_kernels)
 app.command("show")(show.show)
 app.command("doctor")(doctor.doctor)

@@ -1,0 +1,118 @@
+"""The decoder's operations as cases of the kernels' contracts, and who computes them.
+
+An operation is one kernel call for each decoded position. The oracle path takes the contract's reference and
+rounds it to the format that the kernel stores; the kernel path (verify.tokens.device_path) runs the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from verify.case.case import Case
+from verify.contract import Contract
+from verify.discovery import find_contracts
+from verify.fixture.resolve import resolve_symbols
+from verify.fixture.schema import Fixture
+from verify.oracle.formats import round_to
+
+KERNELS = ("flash_decode", "fp4_matvec", "fp8_matvec")
+ACTIVATIONS = ("q", "k", "v", "x")
+RESULT = {"flash_decode": "out", "fp4_matvec": "y", "fp8_matvec": "y"}
+
+Plans = Callable[[Contract, Mapping[str, Any]], Mapping[str, int]]
+"""A launcher's plan for symbol values."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One op of one layer over some positions. layer: its number, or None for the head."""
+
+    layer: int | None
+    name: str
+    kernel: str
+    symbols: Sequence[Mapping[str, Any]]
+    arrays: Sequence[Mapping[str, np.ndarray]]
+    positions: Sequence[int]
+
+    @property
+    def place(self) -> str:
+        """``layer 3, attention``, for messages."""
+        return self.name if self.layer is None else f"layer {self.layer}, {self.name}"
+
+
+class Executor(Protocol):
+    """Computes an operation: one row of results a position, float64."""
+
+    def __call__(self, operation: Operation) -> np.ndarray: ...
+
+
+class CaseBuilder:
+    """Cases from operations. plans: asks the launcher, once for each set of symbol values.
+
+    stored: the format of activations and results. ``bf16`` is what the kernels take; with ``f64`` the cases
+    are for the references only, and nothing is rounded.
+    """
+
+    def __init__(self, plans: Plans, stored: str = "bf16") -> None:
+        self.stored = stored
+        self.contracts = {name: _storing(find_contracts([name])[0], stored) for name in KERNELS}
+        self._plans = plans
+        self._known: dict[tuple[Any, ...], tuple[dict[str, Any], Mapping[str, int]]] = {}
+
+    def cases(self, operation: Operation) -> list[Case]:
+        """One case a position."""
+        contract = self.contracts[operation.kernel]
+        where = "head" if operation.layer is None else f"layer{operation.layer}"
+        built = []
+        given = zip(operation.positions, operation.symbols, operation.arrays, strict=True)
+        for position, symbols, arrays in given:
+            values, plan = self._resolved(contract, symbols)
+            profile = f"step{position}"
+            built.append(Case(contract, f"{where}-{operation.name}", profile, values, plan, arrays))
+        return built
+
+    def _resolved(
+        self, contract: Contract, symbols: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], Mapping[str, int]]:
+        """All symbol values, and the plan, which no value that lies in device memory changes."""
+        key = (contract.name, *(v for n, v in sorted(symbols.items()) if n not in contract.captured_at))
+        fixture = Fixture(contract.name, "tokens", "", {n: _listed(v) for n, v in symbols.items()})
+        if key not in self._known:
+            values = resolve_symbols(fixture, contract, {})
+            self._known[key] = values, self._plans(contract, values)
+        values, plan = self._known[key]
+        changed = {name: symbols[name] for name in contract.captured_at}
+        return {**values, **changed}, plan
+
+
+def _storing(contract: Contract, stored: str) -> Contract:
+    """The contract with bf16 activations and all results in another format."""
+    if stored == "bf16":
+        return contract
+    buffers = tuple(
+        replace(b, dtype=stored) if b.role == "out" or b.name in ACTIVATIONS else b for b in contract.buffers
+    )
+    return replace(contract, buffers=buffers)
+
+
+def _listed(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+class Oracle:
+    """The reference, rounded to the format in which the kernel stores it."""
+
+    def __init__(self, builder: CaseBuilder) -> None:
+        self._builder = builder
+
+    def __call__(self, operation: Operation) -> np.ndarray:
+        rows = []
+        for case in self._builder.cases(operation):
+            result = RESULT[operation.kernel]
+            value = case.contract.reference(case)[result][0]
+            rows.append(round_to(case.dtype(case.contract.buffer(result)), value))
+        return np.stack(rows)
