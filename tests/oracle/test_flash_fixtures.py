@@ -134,7 +134,7 @@ def test_large_data_leaves_half_precision_but_not_single(name: str) -> None:
 
 
 def test_rising_and_jumping_move_the_maximum_in_most_tiles() -> None:
-    """Catches score sequences that never take the rescale path, or never underflow on it."""
+    """Catches score sequences that never take the rescale path, never underflow on it, or never fall far."""
     rising = next(attention_heads(case_with("one-split", "rising")))
     jumping = next(attention_heads(case_with("one-split", "jumping")))
     tile = case_with("one-split", "rising")["tile"]
@@ -145,6 +145,7 @@ def test_rising_and_jumping_move_the_maximum_in_most_tiles() -> None:
         assert moves >= least
     scores = softmax_scale(case_with("one-split", "jumping")) * (jumping.q @ jumping.k.T)
     assert (scores.max(-1) - scores[:, 0]).min() > 90
+    assert (scores.max(-1) - scores[:, -1]).min() > 90
 
 
 def test_a_row_that_does_not_fit_is_nan_and_an_empty_one_zero() -> None:

@@ -89,13 +89,14 @@ def _rising(case: Case, rng: np.random.Generator) -> Arrays:
 
 
 def _jumping(case: Case, rng: np.random.Generator) -> Arrays:
-    """Levels that jump from tile to tile, up and down, and once so far up that all before it underflows."""
+    """Levels that jump from tile to tile, and once so far up and down again that all around it underflows."""
     levels = np.array([0.0, 9.0, -25.0, 4.0, 12.0])
     scores = np.zeros((case["B"], case["NKV"], case["capacity"]))
     for row in range(case["B"]):
         slots = _slots(case, row)
         tiles = np.arange(len(slots)) // case["tile"]
-        far = np.where(tiles >= (tiles.max(initial=0) + 1) // 2, 130.0, 0.0)
+        count = tiles.max(initial=0) + 1
+        far = np.where((tiles >= count // 2) & (tiles < count // 2 + -(-count // 4)), 130.0, 0.0)
         scores[row][:, slots] = levels[tiles % len(levels)] + far
     return _scored(case, rng, scores)
 
@@ -172,7 +173,7 @@ def _profiles() -> Iterator[Profile]:
         ("normal", _normal, False, "Wrong arithmetic on ordinary values."),
         ("needle", _needle, False, "A position too few or too many at an end, a wrap, a split or tile edge."),
         ("rising", _rising, True, "A rescale forgotten: every tile moves the maximum."),
-        ("jumping", _jumping, True, "A rescale that underflows; a maximum that moved for nothing."),
+        ("jumping", _jumping, True, "A rescale that underflows; a maximum that moves for nothing or falls."),
         ("flat", _flat, False, "Ties treated as a new maximum, and a weight other than 1 at the maximum."),
         ("coded", _coded, False, "A position dropped, doubled or swapped, at any length: sums are exact."),
         ("ones", _ones, False, "O and l summed over different positions, or rescaled differently."),
