@@ -61,7 +61,11 @@ u64 add_float(u64 old, u64 operand, u64) {
   const float a = as<float>(old), b = as<float>(operand);
   return raw(Flush ? flushed(canonical(flushed(a) + flushed(b))) : canonical(a + b));
 }
-u64 add_double(u64 old, u64 operand, u64) { return raw(as<double>(old) + as<double>(operand)); }
+u64 add_double(u64 old, u64 operand, u64) {
+  // NaN pass as they are, the operand's first.
+  const double a = as<double>(old), b = as<double>(operand);
+  return b != b ? operand : a != a ? old : raw(a + b);
+}
 
 template <class H>
 u16 add_half(u16 a, u16 b) { return H::narrow(H::widen(a) + H::widen(b)); }

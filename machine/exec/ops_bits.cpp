@@ -58,10 +58,11 @@ template <PrmtMode M> struct PrmtBy {
   }
 };
 
+// The 32-bit forms look at the low byte of position and length, the 64-bit forms at all of it.
 template <class T> struct Bfi {
   static T apply(T a, T b, u32 position, u32 length) {
     constexpr u32 width = 8 * sizeof(T);
-    position &= 0xff, length &= 0xff;
+    if (width == 32) position &= 0xff, length &= 0xff;
     if (position >= width || length == 0) return b;
     const u32 fits = length > width - position ? width - position : length;
     const T field = (fits >= width ? ~T{0} : static_cast<T>((T{1} << fits) - 1)) << position;
@@ -72,15 +73,16 @@ template <class T> struct Bfe {
   static T apply(T a, u32 position, u32 length) {
     using U = std::make_unsigned_t<T>;
     constexpr u32 width = 8 * sizeof(T), top = width - 1;
-    position &= 0xff, length &= 0xff;
+    if (width == 32) position &= 0xff, length &= 0xff;
     if (length == 0) return 0;
     bool sign = false;
     if constexpr (std::is_signed_v<T>) {
-      const u32 last = position + length - 1 > top ? top : position + length - 1;
+      const u64 end = u64{position} + length - 1;
+      const u32 last = end > top ? top : static_cast<u32>(end);
       sign = static_cast<U>(a) >> last & 1;
     }
     U r = sign ? ~U{0} : U{0};
-    for (u32 k = 0; k < length && position + k <= top && k <= top; ++k) {
+    for (u32 k = 0; k < length && k <= top && position <= top - k; ++k) {
       const U bit = static_cast<U>(a) >> (position + k) & 1;
       r = (r & ~(U{1} << k)) | bit << k;
     }
@@ -115,6 +117,7 @@ template <class T> struct Popc { static u32 apply(T v) { return static_cast<u32>
 struct Fns {
   static u32 apply(u32 mask, u32 base, s32 offset) {
     if (offset == 0) return base < 32 && (mask >> base & 1) ? base : 0xffffffffu;
+    if (offset == INT32_MIN) return 0;
     const int step = offset > 0 ? 1 : -1;
     s32 left = offset > 0 ? offset : -offset;
     for (s64 k = base; k >= 0 && k < 32; k += step)

@@ -98,13 +98,14 @@ const Inst* integer_saturating(const Inst& i, Warp& w, Mask mask) {
 inline float rounded(float v) { return __builtin_rintf(v); }
 inline double rounded(double v) { return __builtin_rint(v); }
 
+template <class T> using bits = std::make_unsigned_t<T>;
 template <class D, class S, bool Flush> struct ToInteger {
   static D apply(S a) {
     const S v = rounded(Flush ? flushed(a) : a);
     constexpr S low = static_cast<S>(std::numeric_limits<D>::min());
     constexpr S high = static_cast<S>(std::numeric_limits<D>::max());  // may round up to 2^n
-    // NaN: 0 for 32-bit results, the top bit for 64-bit ones.
-    const D nan = sizeof(D) == 8 ? static_cast<D>(u64{1} << 63) : D{0};
+    // NaN: the top bit when either side has 64 bits, else 0.
+    const D nan = sizeof(D) == 8 || sizeof(S) == 8 ? static_cast<D>(bits<D>{1} << (8 * sizeof(D) - 1)) : D{0};
     const D inside = static_cast<D>(v > low && v < high ? v : S{0});
     return v != v ? nan : v >= high ? std::numeric_limits<D>::max() : v <= low ? std::numeric_limits<D>::min() : inside;
   }
@@ -159,6 +160,11 @@ double sticky(__int128 v) {
 }
 
 u64 narrow(double v, const General& g) {
+  if (v != v && g.from == Type::f64) {  // an f64 NaN keeps its sign and the head of its payload
+    const u64 b = bits_of(v), sign = b >> 63;
+    if (g.to == Type::f16) return sign << 15 | 0x7e00 | (b >> 42 & 0x1ff);
+    if (g.to == Type::f32) return sign << 31 | 0x7fc00000 | (b >> 29 & 0x3fffff);
+  }
   switch (g.to) {
     case Type::f16: return encode(v, kF16, g.rounding, g.finite);
     case Type::bf16: return encode(v, kBf16, g.rounding, g.finite);
@@ -176,12 +182,12 @@ const Inst* convert_general(const Inst& i, Warp& w, Mask mask) {
       v = sticky(load_integer(g.from, raw));
     } else {
       v = widen(g.from, raw);
-      if (g.flush && g.from == Type::f32) v = flushed(float_of(static_cast<u32>(raw)));
+      if (g.flush && g.from == Type::f32 && g.to != Type::f16) v = flushed(float_of(static_cast<u32>(raw)));
     }
     if (is_integer(g.to)) {
       u64 r;
       if (v != v) {
-        r = bytes_of(g.to) == 8 ? u64{1} << 63 : 0;
+        r = bytes_of(g.to) == 8 || g.from == Type::f64 ? static_cast<u64>(load_integer(g.to, u64{1} << (8 * bytes_of(g.to) - 1))) : 0;
       } else {
         const double n = integral(v, g.rounding);
         const __int128 whole = n > 0x1p100 ? static_cast<__int128>(1) << 100 : n < -0x1p100 ? -(static_cast<__int128>(1) << 100) : static_cast<__int128>(n);
@@ -204,22 +210,21 @@ const Inst* convert_general(const Inst& i, Warp& w, Mask mask) {
 template <class S> struct ToDouble { static double apply(S a) { return static_cast<double>(a); } };
 template <class S> struct ToFloat { static float apply(S a) { return static_cast<float>(a); } };
 struct HalfToFloat { static float apply(u16 a) { return canonical(half_to_float(a)); } };
-struct BfloatToFloat { static float apply(u16 a) { return canonical(bfloat_to_float(a)); } };
+struct BfloatToFloat { static float apply(u16 a) { return bfloat_to_float(a); } };
 struct FloatToHalf { static u16 apply(float a) { return float_to_half(a); } };
 struct FloatToBfloat { static u16 apply(float a) { return float_to_bfloat(a); } };
-struct FloatToHalfFlush { static u16 apply(float a) { return float_to_half(flushed(a)); } };
-struct Widen { static double apply(float a) { return a; } };
-struct Narrow { static float apply(double a) { return canonical(static_cast<float>(a)); } };
+template <bool Flush> struct Widen { static double apply(float a) { return Flush ? canonical(a) : a; } };
+struct Narrow { static float apply(double a) { return static_cast<float>(a); } };
 template <bool Flush, bool Sat> struct Same {
   static float apply(float a) {
     const float v = Flush ? flushed(a) : a;
-    return Sat ? saturated(v) : v;
+    return Sat ? saturated(v) : Flush ? canonical(v) : v;
   }
 };
 template <bool Flush> struct Integral { static float apply(float a) { return canonical(rounded(Flush ? flushed(a) : a)); } };
 template <bool Finite> struct ToTf32Away { static u32 apply(float a) {
   const u32 b = bits_of(a), m = b & 0x7fffffffu;
-  if (m > 0x7f800000u) return kNan32;
+  if (m > 0x7f800000u) return b & 0xffffe000u;
   if (m == 0x7f800000u) return Finite ? (b & 0x80000000u) | 0x7f7fe000u : b;
   const u32 r = (b + 0x1000u) & 0xffffe000u;
   return Finite && (r & 0x7fffffffu) == 0x7f800000u ? (b & 0x80000000u) | 0x7f7fe000u : r;
@@ -231,7 +236,7 @@ const Inst* to_tf32(const Inst& i, Warp& w, Mask mask) {
   for_lanes(mask, [&](unsigned l) {
     float v = w.at<const float>(i.a)[l];
     if (g.relu) v = v != v ? v : v > 0 ? v : 0.0f;
-    w.at<u32>(i.d)[l] = v != v ? kNan32 : encode(v, kTf32, g.rounding, g.finite) << 13;
+    w.at<u32>(i.d)[l] = v != v ? 0x7fffe000u : encode(v, kTf32, g.rounding, g.finite) << 13;
   });
   return &i + 1;
 }
@@ -345,9 +350,9 @@ void decode_convert(Decoder& d) {
   const bool plain = !g.sat && !g.relu && !g.finite;
   if (plain && g.from == Type::f16 && g.to == Type::f32) return d.need_mode({false, 'n'}), put(unary<float, u16, HalfToFloat>);
   if (plain && g.from == Type::bf16 && g.to == Type::f32 && !g.flush) return put(unary<float, u16, BfloatToFloat>);
-  if (plain && g.rounding == 'n' && g.from == Type::f32 && g.to == Type::f16) return d.need_mode({false, 'n'}), put(g.flush ? unary<u16, float, FloatToHalfFlush> : unary<u16, float, FloatToHalf>);
+  if (plain && g.rounding == 'n' && g.from == Type::f32 && g.to == Type::f16) return d.need_mode({false, 'n'}), put(unary<u16, float, FloatToHalf>);
   if (plain && g.rounding == 'n' && g.from == Type::f32 && g.to == Type::bf16 && !g.flush) return put(unary<u16, float, FloatToBfloat>);
-  if (plain && g.from == Type::f32 && g.to == Type::f64) return d.need_mode({g.flush, 'n'}), put(unary<double, float, Widen>);
+  if (plain && g.from == Type::f32 && g.to == Type::f64) return d.need_mode({g.flush, 'n'}), put(g.flush ? unary<double, float, Widen<true>> : unary<double, float, Widen<false>>);
   if (plain && g.from == Type::f64 && g.to == Type::f32) return d.need_mode({g.flush, g.rounding}), put(unary<float, double, Narrow>);
   if (same && g.from == Type::f32 && !g.integral) {
     d.need_mode({false, 'n'});

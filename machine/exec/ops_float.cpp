@@ -7,7 +7,8 @@ namespace machine {
 namespace {
 
 template <class T> struct Add { static T apply(T a, T b) { return canonical(a + b); } };
-template <class T> struct Sub { static T apply(T a, T b) { return canonical(a - b); } };
+// Of two f64 NaN, a difference keeps the second.
+template <class T> struct Sub { static T apply(T a, T b) { return sizeof(T) == 8 && b != b ? quieted(b) : canonical(a - b); } };
 template <class T> struct Mul { static T apply(T a, T b) { return canonical(a * b); } };
 template <class T> struct Div { static T apply(T a, T b) { return canonical(a / b); } };
 inline float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
@@ -49,25 +50,25 @@ template <> struct Bits<double> { using type = std::uint64_t; };
 template <class T> inline constexpr typename Bits<T>::type kSign = typename Bits<T>::type{1} << (8 * sizeof(T) - 1);
 template <class T> T from_bits(typename Bits<T>::type b) { return std::bit_cast<T>(b); }
 
+// NaN out of an operation on bits: one pattern in f32, the operand's own (quiet, sign and all) in f64.
+inline float kept_nan(float) { return float_of(kNan32); }
+inline double kept_nan(double v) { return quieted(v); }
+
 template <class T, bool Flush> struct Abs {
   static T apply(T a) {
     const T v = Flush ? flushed(a) : a;
-    return canonical(from_bits<T>(bits_of(v) & ~kSign<T>));
+    return v != v ? kept_nan(v) : from_bits<T>(bits_of(v) & ~kSign<T>);
   }
 };
 template <class T, bool Flush> struct Neg {
   static T apply(T a) {
     const T v = Flush ? flushed(a) : a;
-    return canonical(from_bits<T>(bits_of(v) ^ kSign<T>));
+    return v != v ? kept_nan(v) : from_bits<T>(bits_of(v) ^ kSign<T>);
   }
 };
 
 // +0 is above -0; one NaN gives the other operand, two NaN (or any with .NaN) the canonical NaN.
 template <class T> bool below(T a, T b) { return a < b || (a == b && (bits_of(a) & kSign<T>) > (bits_of(b) & kSign<T>)); }
-template <class T> T quiet_nan();
-template <> inline float quiet_nan<float>() { return float_of(kNan32); }
-template <> inline double quiet_nan<double>() { return double_of(0x7fffffffffffffff); }
-
 template <class T, bool Max, bool Flush, bool Nan, bool Xorsign> struct MinMax {
   static T apply(T a0, T b0) {
     T a = Flush ? flushed(a0) : a0, b = Flush ? flushed(b0) : b0;
@@ -76,8 +77,8 @@ template <class T, bool Max, bool Flush, bool Nan, bool Xorsign> struct MinMax {
     const bool na = a != a, nb = b != b;
     const T chosen = (Max ? below(a, b) : below(b, a)) ? b : a;
     const T some = na ? b : nb ? a : chosen;
-    const T r = (Nan ? (na || nb) : (na && nb)) ? quiet_nan<T>() : some;
-    return Xorsign ? from_bits<T>(bits_of(r) | sign) : r;
+    if (Nan ? (na || nb) : (na && nb)) return kept_nan(b);
+    return Xorsign ? from_bits<T>(bits_of(some) | sign) : some;
   }
 };
 template <class T> struct Copysign { static T apply(T a, T b) { return from_bits<T>((bits_of(b) & ~kSign<T>) | (bits_of(a) & kSign<T>)); } };
@@ -95,7 +96,7 @@ const Inst* testp(const Inst& i, Warp& w, Mask mask) {
       case Test::infinite: return b == infinity;
       case Test::number: return b <= infinity;
       case Test::notanumber: return b > infinity;
-      case Test::normal: return b < infinity && b >= bits_of(smallest);
+      case Test::normal: return b < infinity && (b >= bits_of(smallest) || b == 0);  // zero counts
       case Test::subnormal: return b != 0 && b < bits_of(smallest);
     }
     return false;

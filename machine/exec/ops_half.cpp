@@ -13,14 +13,16 @@ using u32 = std::uint32_t;
 template <class H> u16 flushed16(u16 v) { return (v & 0x7fff) < H::kSmallestNormal ? v & 0x8000 : v; }
 template <class H> bool is_nan16(u16 v) { return (v & 0x7fff) > (std::is_same_v<H, Half> ? 0x7c00 : 0x7f80); }
 
-struct AddOp { template <class H> static u16 apply(u16 a, u16 b) { return H::narrow(H::widen(a) + H::widen(b)); } };
-struct SubOp { template <class H> static u16 apply(u16 a, u16 b) { return H::narrow(H::widen(a) - H::widen(b)); } };
-struct MulOp { template <class H> static u16 apply(u16 a, u16 b) { return H::narrow(H::widen(a) * H::widen(b)); } };
-struct FmaOp { template <class H> static u16 apply(u16 a, u16 b, u16 c) { return H::fma(a, b, c); } };
-struct AbsOp { template <class H> static u16 apply(u16 a) { return a & 0x7fff; } };
-struct NegOp { template <class H> static u16 apply(u16 a) { return a ^ 0x8000; } };
-struct Ex2Op { template <class H> static u16 apply(u16 a) { return H::narrow(special::ex2(H::widen(a))); } };
-struct TanhOp { template <class H> static u16 apply(u16 a) { return H::narrow(special::tanh(H::widen(a))); } };
+// Operations with rounding give the value before it, as a float that rounds to the half as the exact value does.
+struct AddOp { template <class H> static float apply(u16 a, u16 b) { return H::widen(a) + H::widen(b); } };
+struct SubOp { template <class H> static float apply(u16 a, u16 b) { return H::widen(a) - H::widen(b); } };
+struct MulOp { template <class H> static float apply(u16 a, u16 b) { return H::widen(a) * H::widen(b); } };
+struct FmaOp { template <class H> static float apply(u16 a, u16 b, u16 c) { return fma_to_odd(H::widen(a), H::widen(b), H::widen(c)); } };
+struct Ex2Op { template <class H> static float apply(u16 a) { return special::ex2(H::widen(a)); } };
+struct TanhOp { template <class H> static float apply(u16 a) { return special::tanh(H::widen(a)); } };
+// Operations on bits.
+struct AbsOp { template <class H> static u16 apply(u16 a) { return is_nan16<H>(a) ? kNan16 : a & 0x7fff; } };
+struct NegOp { template <class H> static u16 apply(u16 a) { return is_nan16<H>(a) ? kNan16 : a ^ 0x8000; } };
 
 template <bool Max, bool Nan, bool Xorsign> struct MinMaxOp {
   template <class H> static u16 apply(u16 a, u16 b) {
@@ -31,18 +33,24 @@ template <bool Max, bool Nan, bool Xorsign> struct MinMaxOp {
     const int ka = a & 0x8000 ? -1 - (a & 0x7fff) : a, kb = b & 0x8000 ? -1 - (b & 0x7fff) : b;
     const u16 chosen = (Max ? ka < kb : kb < ka) ? b : a;
     const u16 some = na ? b : nb ? a : chosen;
-    const u16 r = (Nan ? (na || nb) : (na && nb)) ? kNan16 : some;
-    return Xorsign ? static_cast<u16>(r | sign) : r;
+    if (Nan ? (na || nb) : (na && nb)) return kNan16;
+    return Xorsign ? static_cast<u16>(some | sign) : some;
   }
 };
+
+// Flush looks at the result before it is rounded: what would round up to the smallest normal is zero.
+template <class H, bool Flush> u16 finished(float v) {
+  constexpr float smallest = std::is_same_v<H, Half> ? 0x1p-14f : 0x1p-126f;
+  return H::narrow(Flush && std::fabs(v) < smallest ? std::copysign(0.0f, v) : v);
+}
+template <class H, bool Flush> u16 finished(u16 v) { return Flush ? flushed16<H>(v) : v; }
 
 // Flush of operands and result, and the clamps that may follow.
 enum class Clamp { none, sat, relu };
 template <class H, class Op, bool Flush, Clamp C>
 struct Shell {
   template <class... A> static u16 apply(A... a) {
-    u16 r = Op::template apply<H>(Flush ? flushed16<H>(a) : a...);
-    if (Flush) r = flushed16<H>(r);
+    u16 r = finished<H, Flush>(Op::template apply<H>(Flush ? flushed16<H>(a) : a...));
     if (C == Clamp::sat) {
       constexpr u16 one = std::is_same_v<H, Half> ? 0x3c00 : 0x3f80;
       r = is_nan16<H>(r) || (r & 0x8000) ? 0 : r > one ? one : r;

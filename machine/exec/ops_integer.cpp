@@ -57,7 +57,7 @@ template <class T> struct Neg { static T apply(T a) { return static_cast<T>(modu
 template <class T> struct Abs { static T apply(T a) { return a < 0 ? Neg<T>::apply(a) : a; } };
 template <class T> struct Sad { static T apply(T a, T b, T c) { return static_cast<T>(static_cast<modular<T>>(c) + static_cast<modular<T>>(a < b ? static_cast<modular<T>>(b) - static_cast<modular<T>>(a) : static_cast<modular<T>>(a) - static_cast<modular<T>>(b))); } };
 
-// Division by zero is unspecified in PTX; the hardware gives all ones for the quotient, the dividend for the remainder.
+// Division by zero is unspecified in PTX; the hardware gives all ones, for the remainder too.
 template <class T> struct Div {
   static T apply(T a, T b) {
     if (b == 0) return static_cast<T>(~T{0});
@@ -67,7 +67,7 @@ template <class T> struct Div {
 };
 template <class T> struct Rem {
   static T apply(T a, T b) {
-    if (b == 0) return static_cast<T>(std::is_signed_v<T> && sizeof(T) > 2 ? a : a);
+    if (b == 0) return static_cast<T>(~T{0});
     if constexpr (std::is_signed_v<T>) if (b == -1) return 0;
     return static_cast<T>(a % b);
   }

@@ -17,7 +17,9 @@ inline double double_of(std::uint64_t b) { return std::bit_cast<double>(b); }
 
 inline constexpr std::uint32_t kNan32 = 0x7fffffff;
 inline constexpr std::uint16_t kNan16 = 0x7fff;  // f16 and bf16
-inline constexpr std::uint64_t kNan64 = 0xfff8000000000000;
+
+inline double quieted(double v) { return double_of(bits_of(v) | 0x0008000000000000u); }
+inline float quieted(float v) { return float_of(bits_of(v) | 0x00400000u); }
 
 // Results that are NaN have one pattern in f32.
 inline float canonical(float v) { return v != v ? float_of(kNan32) : v; }
@@ -67,14 +69,11 @@ struct Half {
   static float widen(std::uint16_t h) { return half_to_float(h); }
   static std::uint16_t narrow(float v) { return float_to_half(v); }
   static constexpr std::uint16_t kSmallestNormal = 0x0400;
-  // A product of two halves is exact in double, and where the sum is not exact it is not near a midpoint of halves.
-  static std::uint16_t fma(std::uint16_t a, std::uint16_t b, std::uint16_t c);
 };
 struct Bfloat {
   static float widen(std::uint16_t h) { return bfloat_to_float(h); }
   static std::uint16_t narrow(float v) { return float_to_bfloat(v); }
   static constexpr std::uint16_t kSmallestNormal = 0x0080;
-  static std::uint16_t fma(std::uint16_t a, std::uint16_t b, std::uint16_t c);
 };
 
 // a * b + c with one rounding to float that keeps "not exact" in the last bit (round to odd), so that a further rounding to at most
@@ -94,13 +93,6 @@ inline float fma_to_odd(float a, float b, float c) {
   const bool above = inexact && ((difference < 0) == (nearest > 0)) && (n & 0x7fffffffu) != 0;
   const std::uint32_t truncated = above ? n - 1 : n;
   return float_of(finite && inexact ? truncated | 1u : n);
-}
-
-inline std::uint16_t Half::fma(std::uint16_t a, std::uint16_t b, std::uint16_t c) {
-  return float_to_half(fma_to_odd(half_to_float(a), half_to_float(b), half_to_float(c)));
-}
-inline std::uint16_t Bfloat::fma(std::uint16_t a, std::uint16_t b, std::uint16_t c) {
-  return float_to_bfloat(fma_to_odd(bfloat_to_float(a), bfloat_to_float(b), bfloat_to_float(c)));
 }
 
 }  // namespace machine
