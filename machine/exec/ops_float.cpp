@@ -30,19 +30,13 @@ inline float root(float a) { return __builtin_sqrtf(a); }
 inline double root(double a) { return __builtin_sqrt(a); }
 template <class T> struct Sqrt { static T apply(T a) { return canonical(root(a)); } };
 template <class T> struct Rsqrt { static T apply(T a) { return canonical(T{1} / root(a)); } };
-// The f64 approximations keep the upper half of the result.
-struct RcpHigh {
-  static double apply(double a) {
-    const double r = 1.0 / (std::fabs(a) < 0x1p-1022 ? std::copysign(0.0, a) : a);
-    return double_of(bits_of(std::fabs(r) < 0x1p-1022 ? std::copysign(0.0, r) : r) & 0xffffffff00000000u);
-  }
-};
-struct RsqrtHigh {
-  static double apply(double a) {
-    const double r = 1.0 / root(std::fabs(a) < 0x1p-1022 ? std::copysign(0.0, a) : a);
-    return double_of(bits_of(r) & 0xffffffff00000000u);
-  }
-};
+// rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 see the upper word of their operand, and give that of the result.
+inline double upper_word(double a) {
+  const double v = double_of(bits_of(a) & 0xffffffff00000000u);
+  return std::fabs(v) < 0x1p-1022 ? std::copysign(0.0, v) : v;
+}
+struct RcpHigh { static double apply(double a) { return upper_word(1.0 / upper_word(a)); } };
+struct RsqrtHigh { static double apply(double a) { return upper_word(1.0 / root(upper_word(a))); } };
 
 template <class T> struct Bits;
 template <> struct Bits<float> { using type = std::uint32_t; };
@@ -185,9 +179,10 @@ void root_like(Decoder& d, Handler f32, Handler f64, Handler high, bool rounded_
   if (r != '\0' && !rounded_forms) d.fail("only .approx exists");
   if (t == Type::f64 && r != '\0' && flush) d.fail(".ftz needs .f32 or .approx");
   if (t == Type::f64 && approx) {
-    if (high == nullptr) d.refuse_type(t);
-    // rcp.approx.ftz.f64 and rsqrt.approx.f64
-    emit(d, high, t, 1, {false, 'n'});
+    // Without .ftz there is only rsqrt, in full precision.
+    const Handler h = flush ? high : f64;
+    if (h == nullptr || (!flush && rounded_forms)) d.refuse_type(t);
+    emit(d, h, t, 1, {false, 'n'});
   } else {
     emit(d, t == Type::f64 ? f64 : f32, t, 1, {flush, approx ? 'n' : r});
   }
@@ -196,7 +191,7 @@ void root_like(Decoder& d, Handler f32, Handler f64, Handler high, bool rounded_
 
 void rcp(Decoder& d) { root_like(d, unary<float, float, Rcp<float>>, unary<double, double, Rcp<double>>, unary<double, double, RcpHigh>, true); }
 void sqrt(Decoder& d) { root_like(d, unary<float, float, Sqrt<float>>, unary<double, double, Sqrt<double>>, nullptr, true); }
-void rsqrt(Decoder& d) { root_like(d, unary<float, float, Rsqrt<float>>, nullptr, unary<double, double, RsqrtHigh>, false); }
+void rsqrt(Decoder& d) { root_like(d, unary<float, float, Rsqrt<float>>, unary<double, double, Rsqrt<double>>, unary<double, double, RsqrtHigh>, false); }
 
 void copysign(Decoder& d) {
   const Type t = d.type({Type::f32, Type::f64});

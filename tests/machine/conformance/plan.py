@@ -1,7 +1,7 @@
 """The whole run: PTX modules, one input file, one text plan; both runners read the same three things.
 
-A plan line is ``module kernel grid block out_bytes a_offset b_offset c_offset``, an offset of -1 for an operand that is not
-there. The runner writes the outputs one behind the other. Standard library only.
+A plan line is ``module kernel grid block out_bytes a_offset b_offset c_offset``, an offset of -1 for an
+operand that is not there. The runner writes the outputs one behind the other. Standard library only.
 """
 
 import random
@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import ptx
-from .forms import MMA, Form, Mma, all_forms, missing_on_hardware, width_of
+from .catalogue import all_forms
+from .forms import Form, width_of
 from .operands import operand_sets, pack, random_value
+from .warp_forms import MMA, Mma
 
 KERNELS_PER_MODULE = 64
 MMA_WARPS = 8
@@ -66,28 +68,32 @@ def mma_inputs(op: Mma) -> list[bytes]:
     return result
 
 
-def write_plan(folder: Path, *, hardware: bool = True) -> list[Item]:
-    """Writes modules ``m<k>.ptx``, ``inputs.bin`` and ``plan.txt``; returns what each answer is."""
+def write_plan(folder: Path) -> list[Item]:
+    """The recording's plan: every form and every matrix shape. Returns what each answer is."""
+    work: list[tuple[Form | Mma, list[bytes]]] = [(form, form_inputs(form)) for form in all_forms()]
+    work.extend((op, mma_inputs(op)) for op in MMA)
+    return write_entries(folder, "sm_90", work)
+
+
+def write_entries(folder: Path, target: str, work: list[tuple[Form | Mma, list[bytes]]]) -> list[Item]:
+    """Writes modules ``m<k>.ptx``, ``inputs.bin`` and ``plan.txt`` for forms with their operand arrays."""
     folder.mkdir(parents=True, exist_ok=True)
-    forms = all_forms() if hardware else list(missing_on_hardware())
-    target = "sm_90" if hardware else "sm_100a"
     items: list[Item] = []
     lines: list[str] = []
     inputs = bytearray()
     modules: list[str] = []
     offset = 0
-    work: list[Form | Mma] = [*forms, *(MMA if hardware else ())]
-    for index, entry in enumerate(work):
+    for index, (entry, arrays) in enumerate(work):
         if index % KERNELS_PER_MODULE == 0:
             modules.append(ptx.HEADER.format(target=target))
         name = f"k{index}"
         if isinstance(entry, Form):
             modules[-1] += ptx.kernel(entry, name)
-            arrays, block = form_inputs(entry), entry.block
+            block = entry.block
             grid, out, key = entry.count // block, entry.count * width_of(entry.d), entry.key
         else:
             modules[-1] += ptx.mma_kernel(entry, name)
-            arrays, block, grid, key = mma_inputs(entry), 32, MMA_WARPS, entry.name
+            block, grid, key = 32, MMA_WARPS, entry.name
             out = MMA_WARPS * 32 * ptx.mma_counts(entry)[0] * (8 if entry.a == "f64" else 4)
         offsets = []
         for array in arrays:

@@ -1,9 +1,15 @@
-"""PTX for the forms: kernels of one signature (out, a, b, c, room), one thread an element. Standard library only."""
+"""PTX for the forms: kernels of one signature (out, a, b, c, room), one thread an element.
 
-from .forms import Form, Mma, width_of
+Standard library only.
+"""
+
+from .forms import Form, width_of
+from .warp_forms import Mma
 
 HEADER = ".version 8.6\n.target {target}\n.address_size 64\n\n"
 LETTERS = "abc"
+PARAMS = ", ".join(f".param .u64 {name}" for name in ("po", "pa", "pb", "pc", "pe"))
+THREAD = "  mov.u32 %t0, %ctaid.x; mov.u32 %t1, %ntid.x; mov.u32 %t2, %tid.x; mad.lo.u32 %t0, %t0, %t1, %t2;"
 
 
 def register_of(type_name: str) -> str:
@@ -13,7 +19,7 @@ def register_of(type_name: str) -> str:
 def kernel(form: Form, name: str) -> str:
     """The kernel of a form. Predicates travel as 32-bit 0 or 1 (bit 0 of the operand)."""
     lines = [
-        f".visible .entry {name}(.param .u64 po, .param .u64 pa, .param .u64 pb, .param .u64 pc, .param .u64 pe)",
+        f".visible .entry {name}({PARAMS})",
         "{",
         "  .reg .u32 %t<4>; .reg .u64 %o, %e, %x, %y;",
         f"  .reg .{register_of(form.d)} %d;",
@@ -21,13 +27,20 @@ def kernel(form: Form, name: str) -> str:
     if form.d == "pred":
         lines.append("  .reg .u32 %dv;")
     for letter, t in zip(LETTERS, form.operands, strict=False):
-        lines.append(f"  .reg .{register_of(t)} %{letter};" + (f" .reg .u32 %{letter}v;" if t == "pred" else ""))
-    lines.append("  mov.u32 %t0, %ctaid.x; mov.u32 %t1, %ntid.x; mov.u32 %t2, %tid.x; mad.lo.u32 %t0, %t0, %t1, %t2;")
+        lines.append(
+            f"  .reg .{register_of(t)} %{letter};" + (f" .reg .u32 %{letter}v;" if t == "pred" else "")
+        )
+    lines.append(
+        "  mov.u32 %t0, %ctaid.x; mov.u32 %t1, %ntid.x; mov.u32 %t2, %tid.x; mad.lo.u32 %t0, %t0, %t1, %t2;"
+    )
     lines.append("  ld.param.u64 %e, [pe]; mul.wide.u32 %x, %t0, 16; add.u64 %e, %e, %x;")
     for letter, t in zip(LETTERS, form.operands, strict=False):
         width = width_of(t)
         target = f"%{letter}v" if t == "pred" else f"%{letter}"
-        lines.append(f"  ld.param.u64 %y, [p{letter}]; mul.wide.u32 %x, %t0, {width}; add.u64 %y, %y, %x; ld.global.b{8 * width} {target}, [%y];")
+        lines.append(
+            f"  ld.param.u64 %y, [p{letter}]; mul.wide.u32 %x, %t0, {width}; add.u64 %y, %y, %x; "
+            f"ld.global.b{8 * width} {target}, [%y];"
+        )
         if t == "pred":
             lines.append(f"  and.b32 %{letter}v, %{letter}v, 1; setp.ne.u32 %{letter}, %{letter}v, 0;")
     names = {letter: f"%{letter}" for letter in LETTERS}
@@ -36,7 +49,10 @@ def kernel(form: Form, name: str) -> str:
     if form.d == "pred":
         lines.append("  selp.u32 %dv, 1, 0, %d;")
     source = "%dv" if form.d == "pred" else "%d"
-    lines.append(f"  ld.param.u64 %o, [po]; mul.wide.u32 %x, %t0, {width}; add.u64 %o, %o, %x; st.global.b{8 * width} [%o], {source};")
+    lines.append(
+        f"  ld.param.u64 %o, [po]; mul.wide.u32 %x, %t0, {width}; add.u64 %o, %o, %x; "
+        f"st.global.b{8 * width} [%o], {source};"
+    )
     lines.append("  ret;")
     lines.append("}")
     return "\n".join(lines) + "\n"
@@ -59,16 +75,21 @@ def mma_kernel(op: Mma, name: str) -> str:
     width = 8 if op.a == "f64" else 4
     bits = 8 * width
     lines = [
-        f".visible .entry {name}(.param .u64 po, .param .u64 pa, .param .u64 pb, .param .u64 pc, .param .u64 pe)",
+        f".visible .entry {name}({PARAMS})",
         "{",
         "  .reg .u32 %t<4>; .reg .u64 %x, %y;",
         f"  .reg .b{bits} %d<8>, %a<8>, %b<8>, %c<8>;",
         "  mov.u32 %t0, %ctaid.x; mov.u32 %t1, %ntid.x; mov.u32 %t2, %tid.x; mad.lo.u32 %t0, %t0, %t1, %t2;",
     ]
     for letter, count in zip("abc", counts[1:], strict=True):
-        lines.append(f"  ld.param.u64 %y, [p{letter}]; mul.wide.u32 %x, %t0, {width * count}; add.u64 %y, %y, %x;")
+        lines.append(
+            f"  ld.param.u64 %y, [p{letter}]; mul.wide.u32 %x, %t0, {width * count}; add.u64 %y, %y, %x;"
+        )
         lines.extend(f"  ld.global.b{bits} %{letter}{r}, [%y+{width * r}];" for r in range(count))
-    groups = ["{" + ", ".join(f"%{letter}{r}" for r in range(count)) + "}" for letter, count in zip("dabc", counts, strict=True)]
+    groups = [
+        "{" + ", ".join(f"%{letter}{r}" for r in range(count)) + "}"
+        for letter, count in zip("dabc", counts, strict=True)
+    ]
     lines.append(f"  mma.sync.aligned.{op.shape}.row.col.{op.d}.{op.a}.{op.b}.{op.d} {', '.join(groups)};")
     lines.append(f"  ld.param.u64 %y, [po]; mul.wide.u32 %x, %t0, {width * counts[0]}; add.u64 %y, %y, %x;")
     lines.extend(f"  st.global.b{bits} [%y+{width * r}], %d{r};" for r in range(counts[0]))

@@ -1,7 +1,8 @@
 """Records the hardware's answers: ``python3 tests/machine/conformance/record.py [--out FILE] [--cuda DIR]``.
 
-Needs an sm_90 GPU, its driver, and nvcc 13.0 or later (nothing else: standard library only). Writes one compact file that
-``test_conformance.py`` compares the CPU device with; keep it as ``tests/machine/conformance/answers.xz``.
+Needs an sm_90 GPU, its driver, and nvcc 13.0 or later (nothing else: standard library only). Writes one
+compact file that ``test_conformance.py`` compares the CPU device with; keep it as
+``tests/machine/conformance/answers.xz``.
 """
 
 import argparse
@@ -40,9 +41,15 @@ def write_answers(path: Path, items: list[Item], data: bytes, about: dict[str, s
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--out", type=Path, default=HERE / "answers.xz")
-    parser.add_argument("--cuda", type=Path, default=None, help="CUDA toolkit folder (default: the one nvcc is in)")
+    parser.add_argument(
+        "--cuda", type=Path, default=None, help="CUDA toolkit folder (default: the one nvcc is in)"
+    )
     options = parser.parse_args()
-    nvcc = str(options.cuda / "bin" / "nvcc") if options.cuda else shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    nvcc = (
+        str(options.cuda / "bin" / "nvcc")
+        if options.cuda
+        else shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    )
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         items = write_plan(folder)
@@ -57,7 +64,10 @@ def main() -> int:
             errors = [e for e in pool.map(compile_module, sorted(folder.glob("m*.ptx"))) if e]
         runner = folder / "run_gpu"
         built = subprocess.run(
-            [nvcc, "-std=c++17", "-o", str(runner), str(HERE / "run_gpu.cpp"), "-ldl"], capture_output=True, text=True, check=False
+            [nvcc, "-std=c++17", "-o", str(runner), str(HERE / "run_gpu.cpp"), "-ldl"],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if built.returncode != 0:
             errors.append(built.stderr.strip())
@@ -68,7 +78,11 @@ def main() -> int:
         if run.returncode != 0:
             print(run.stderr.strip(), file=sys.stderr)
             return 1
-        version = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=False).stdout.strip().splitlines()[-1]
+        version = (
+            subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=False)
+            .stdout.strip()
+            .splitlines()[-1]
+        )
         about = {"device": run.stdout.strip(), "compiler": version, "digest": digest(folder)}
         write_answers(options.out, items, (folder / "answers.bin").read_bytes(), about)
     print(f"{options.out}: {options.out.stat().st_size} bytes, {about['device']}")

@@ -1,0 +1,119 @@
+"""Holds the CPU device's answers against the hardware's, form by form."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from .catalogue import all_forms
+from .forms import Form, width_of
+from .operands import operand_sets
+from .warp_forms import MMA, Mma
+
+ANSWERS = Path(__file__).with_name("answers.xz")
+# A sum of products on tensor cores: largest difference as a part of the largest magnitude that the sum can
+# pass through, by the type of the operands. Measured on the H200 and rounded up; the order and the width of its
+# partial sums are not documented.
+MMA_BOUNDS = {"f16": 2.0**-26, "bf16": 2.0**-26, "tf32": 2.0**-25, "e4m3": 2.0**-24, "e5m2": 2.0**-24}
+_ELEMENT = {2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What the hardware said: ``about`` names the device; ``item(key)`` gives the raw bytes of a form."""
+
+    about: dict[str, str]
+    places: dict[str, tuple[int, int]]
+    data: bytes
+
+    def item(self, key: str) -> bytes:
+        offset, size = self.places[key]
+        return self.data[offset : offset + size]
+
+
+def load_answers(path: Path = ANSWERS) -> Answers:
+    """Reads the file that record.py wrote. Raises FileNotFoundError, lzma.LZMAError, ValueError."""
+    header, _, data = lzma.decompress(path.read_bytes()).partition(b"\n")
+    fields = json.loads(header)
+    return Answers(fields["about"], {key: (at, size) for key, at, size in fields["items"]}, data)
+
+
+def _floats(raw: bytes, type_name: str) -> tuple[np.ndarray, float]:
+    """Values in float64 and the size of one unit in the last place relative to the value."""
+    if type_name == "f32":
+        return np.frombuffer(raw, np.float32).astype(np.float64), 2.0**-23
+    if type_name == "f64":
+        return np.frombuffer(raw, np.float64), 2.0**-20  # the f64 approximations give the upper word
+    if type_name in ("f16", "f16x2"):
+        return np.frombuffer(raw, np.float16).astype(np.float64), 2.0**-10
+    bits = np.frombuffer(raw, np.uint16).astype(np.uint32) << 16
+    return bits.view(np.float32).astype(np.float64), 2.0**-7
+
+
+def _band(form: Form) -> np.ndarray:
+    """Absolute error that each argument allows; 2 (any value of a sine) beyond the last band."""
+    values = operand_sets(form.operands, form.count, form.key)[0]
+    size = np.abs(np.array(values, np.uint32).view(np.float32).astype(np.float64))
+    bound = np.full(size.shape, 2.0)
+    for limit, absolute in reversed(form.bands):
+        bound[size <= limit] = absolute
+    return bound
+
+
+def difference(form: Form, hardware: bytes, machine: bytes) -> tuple[float, str]:
+    """Largest difference in units of the tolerance (0 equal, above 1 too far), and the place of the worst.
+
+    Without a tolerance any different bit counts as infinite.
+    """
+    if hardware == machine:
+        return 0.0, ""
+    element = _ELEMENT[width_of(form.d)]
+    a, b = np.frombuffer(hardware, element), np.frombuffer(machine, element)
+    if form.tolerance is None:
+        k = int(np.flatnonzero(a != b)[0])
+        return float(
+            "inf"
+        ), f"element {k}: hardware {a[k]:#x}, machine {b[k]:#x}, {int((a != b).sum())} differ"
+    ulps, absolute = form.tolerance
+    x, unit = _floats(hardware, form.d)
+    y, _ = _floats(machine, form.d)
+    with np.errstate(invalid="ignore"):
+        bound = ulps * unit * np.maximum(np.abs(x), np.abs(y)) + absolute
+        if form.bands:
+            bound = bound + _band(form)
+        tiny = {"f32": 2.0**-149, "f64": 2.0**-1074, "f16": 2.0**-24, "f16x2": 2.0**-24}.get(
+            form.d, 2.0**-133
+        )
+        apart = np.abs(x - y) / (bound + ulps * tiny)
+    same = (x == y) | (np.isnan(x) & np.isnan(y))
+    apart = np.where(same, 0.0, np.where(np.isfinite(x) & np.isfinite(y), apart, np.inf))
+    k = int(np.argmax(apart))
+    return float(apart[k]), f"element {k}: hardware {x[k]!r}, machine {y[k]!r}"
+
+
+def mma_difference(op: Mma, hardware: bytes, machine: bytes) -> float:
+    """Largest difference in units of the bound; other accumulators than f32 must agree bit for bit."""
+    if hardware == machine:
+        return 0.0
+    if op.d != "f32":
+        return float("inf")
+    x = np.frombuffer(hardware, np.float32).astype(np.float64)
+    y = np.frombuffer(machine, np.float32).astype(np.float64)
+    if not (np.isfinite(x) & np.isfinite(y)).all():
+        return float("inf")
+    depth = int(op.shape.split("k")[1])
+    scale = (
+        4.0 * depth + 2.0
+    )  # operands are below 2 in magnitude (see moderate), or 1.75 * 8 in the 8-bit formats
+    if op.a in ("e4m3", "e5m2"):
+        scale = float(np.abs(x).max()) * 2
+    return float(np.abs(x - y).max()) / (scale * MMA_BOUNDS[op.a])
+
+
+def entries() -> dict[str, Form | Mma]:
+    """Every compared form by key."""
+    return {**{form.key: form for form in all_forms()}, **{op.name: op for op in MMA}}
