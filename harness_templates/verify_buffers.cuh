@@ -7,6 +7,7 @@
 #include "verify_manifest.hpp"
 #include "verify_output_file.hpp"
 #include "verify_regions.cuh"
+#include "verify_segments.cuh"
 
 namespace verify {
 
@@ -48,12 +49,7 @@ class DeviceBuffer {
 
     void upload() const {
         if (front_ != 0) VERIFY_CHECK(cudaMemcpy(base_, front_image_.data(), front_, cudaMemcpyHostToDevice));
-        std::uint64_t position = 0;
-        for (const ByteRun& segment : image_.segments) {
-            VERIFY_CHECK(cudaMemcpy(static_cast<char*>(data()) + segment.offset, image_.bytes.data() + position,
-                                    segment.length, cudaMemcpyHostToDevice));
-            position += segment.length;
-        }
+        write_segments(data(), image_.segments, image_.bytes.data());
     }
 
     // Only under the strict rule: workspaces and masked buffers stay open.
@@ -99,17 +95,13 @@ class DeviceBuffer {
 
     Image read(const std::vector<ByteRun>& runs) const {
         Image now;
-        std::uint64_t position = 0;
-        for (const ByteRun& run : runs) position += run.length;
-        now.bytes.resize(position);
-        position = 0;
+        std::uint64_t size = 0;
         for (const ByteRun& run : runs) {
-            if (run.length == 0) continue;
-            now.segments.push_back(run);
-            VERIFY_CHECK(cudaMemcpy(now.bytes.data() + position, static_cast<const char*>(data()) + run.offset,
-                                    run.length, cudaMemcpyDeviceToHost));
-            position += run.length;
+            if (run.length != 0) now.segments.push_back(run);
+            size += run.length;
         }
+        now.bytes.resize(size);
+        read_segments(data(), now.segments, now.bytes.data());
         return now;
     }
 

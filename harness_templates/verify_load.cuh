@@ -16,13 +16,6 @@ static __global__ void sleep_kernel(int steps, unsigned nanoseconds) {
     for (int i = 0; i < steps; ++i) __nanosleep(nanoseconds);
 }
 
-static __global__ void produce_kernel(unsigned char* to, const unsigned char* from, unsigned long long bytes) {
-    const unsigned long long step = static_cast<unsigned long long>(gridDim.x) * blockDim.x;
-    for (unsigned long long i = static_cast<unsigned long long>(blockIdx.x) * blockDim.x + threadIdx.x; i < bytes;
-         i += step)
-        to[i] = from[i];
-}
-
 // A step sleeps up to twice its length, and a millisecond at most: the producer is 4 to 8 ms late.
 constexpr int late_steps = 8;
 constexpr unsigned late_nanoseconds = 1000000;

@@ -108,12 +108,7 @@ inline void run_graph(Call& call, const CaseFile* captured, const Setting& setti
             const Image image = filled_image(file, call.line().dead, captured->sparse, file.bytes);
             Image with_data = image;
             with_data.scatter(file.live, file.data);
-            std::uint64_t position = 0;
-            for (const ByteRun& segment : with_data.segments) {
-                VERIFY_CHECK(cudaMemcpy(static_cast<char*>(buffer.data()) + segment.offset,
-                                        with_data.bytes.data() + position, segment.length, cudaMemcpyHostToDevice));
-                position += segment.length;
-            }
+            write_segments(buffer.data(), with_data.segments, with_data.bytes.data());
         }
     } else {
         call.upload();
@@ -144,47 +139,32 @@ inline void run_graph(Call& call, const CaseFile* captured, const Setting& setti
 
 // The inputs are stored by a kernel that sleeps first, on the entry's own stream.
 inline void run_late_producer(Call& call, const Setting& setting, Output& output) {
-    struct Staged {
-        const DeviceBuffer* buffer;
-        unsigned char* copy;
-    };
-    std::vector<Staged> staged;
+    std::vector<std::unique_ptr<PackedCopy>> staged;
     call.upload();
     for (const auto& buffer : call.buffers()) {
         if (buffer->file().role != Role::in && buffer->file().role != Role::inout) continue;
         const Image& image = buffer->image();
-        if (image.bytes.empty()) continue;
-        unsigned char* copy = nullptr;
-        VERIFY_CHECK(cudaMalloc(reinterpret_cast<void**>(&copy), image.bytes.size()));
-        VERIFY_CHECK(cudaMemcpy(copy, image.bytes.data(), image.bytes.size(), cudaMemcpyHostToDevice));
-        staged.push_back({buffer.get(), copy});
+        staged.push_back(std::make_unique<PackedCopy>(buffer->data(), image.segments));
+        staged.back()->stage(image.bytes.data());
         // Until the producer stores, the live bytes hold the fill as well.
         const BufferFile& file = buffer->file();
+        std::vector<std::uint8_t> poison(image.bytes.size());
+        std::uint64_t position = 0;
         for (const ByteRun& segment : image.segments) {
-            std::vector<std::uint8_t> poison(segment.length);
-            fill_bytes(poison.data(), segment.offset, segment.length, file.fills.at(call.line().dead), file.element);
-            VERIFY_CHECK(cudaMemcpy(static_cast<char*>(buffer->data()) + segment.offset, poison.data(),
-                                    segment.length, cudaMemcpyHostToDevice));
+            fill_bytes(poison.data() + position, segment.offset, segment.length, file.fills.at(call.line().dead),
+                       file.element);
+            position += segment.length;
         }
+        write_segments(buffer->data(), image.segments, poison.data());
     }
     dirty(call, setting, output);
     VERIFY_CHECK(cudaDeviceSynchronize());
 
     sleep_kernel<<<1, 1, 0, setting.stream>>>(late_steps, late_nanoseconds);
     VERIFY_CHECK(cudaGetLastError());
-    for (const Staged& item : staged) {
-        std::uint64_t position = 0;
-        for (const ByteRun& segment : item.buffer->image().segments) {
-            produce_kernel<<<64, 256, 0, setting.stream>>>(
-                static_cast<unsigned char*>(item.buffer->data()) + segment.offset, item.copy + position,
-                segment.length);
-            VERIFY_CHECK(cudaGetLastError());
-            position += segment.length;
-        }
-    }
+    for (const auto& copy : staged) copy->store(setting.stream);
     call.run(setting.stream);
     finish(call, setting, output);
-    for (const Staged& item : staged) VERIFY_CHECK(cudaFree(item.copy));
 }
 
 // The call on two streams at once, each with buffers of its own; hidden state that they share shows.
