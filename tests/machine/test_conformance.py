@@ -1,4 +1,4 @@
-"""Every instruction form against the hardware's recorded answers, and against the format's definition where it has none.
+"""Every instruction form against the recorded answers of the hardware, or against its definition.
 
 An instruction that computes something else than the GPU makes every verdict of the CPU device worthless.
 """
@@ -68,21 +68,17 @@ def test_a_wrong_bit_is_seen(hardware: Answers) -> None:
     for family, key in (("float", "add.rn.f32"), ("special", "rcp.approx.f32")):
         form = next(f for f in FAMILIES[family]() if f.key == key)
         answer = bytearray(hardware.item(key))
-        k = 4 * next(
-            i
-            for i in range(form.count)
-            if 0x3F000000 < int.from_bytes(answer[4 * i : 4 * i + 4], "little") < 0x41000000
-        )
-        answer[k] ^= 0x04
+        words = np.frombuffer(bytes(answer), np.uint32)
+        plain = int(np.flatnonzero((words > 0x3F000000) & (words < 0x41000000))[0])
+        answer[4 * plain] ^= 0x04
         assert difference(form, hardware.item(key), bytes(answer))[0] > 1
 
 
 # ---- what sm_90 lacks: against the definition ---------------------------------------------------------------------
 
 E2M1 = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
-BF16 = (np.arange(65536, dtype=np.uint32) << 16).view(
-    np.float32
-)  # every bf16, and so every sign and exponent of f32
+# Every bf16, and so every sign and exponent of f32.
+BF16 = (np.arange(65536, dtype=np.uint32) << 16).view(np.float32)
 
 
 def e2m1_code(value: float, relu: bool) -> int:

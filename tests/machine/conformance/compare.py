@@ -16,8 +16,8 @@ from .warp_forms import MMA, Mma
 
 ANSWERS = Path(__file__).with_name("answers.xz")
 # A sum of products on tensor cores: largest difference as a part of the largest magnitude that the sum can
-# pass through, by the type of the operands. Measured on the H200 and rounded up; the order and the width of its
-# partial sums are not documented.
+# pass through, by the type of the operands. Measured on the H200 and rounded up; the order and the width of
+# its partial sums are not documented.
 MMA_BOUNDS = {"f16": 2.0**-26, "bf16": 2.0**-26, "tf32": 2.0**-25, "e4m3": 2.0**-24, "e5m2": 2.0**-24}
 _ELEMENT = {2: np.uint16, 4: np.uint32, 8: np.uint64}
 
