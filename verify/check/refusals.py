@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from verify.case.case import Case
 from verify.case.run import Fill, Fills, Run
 from verify.check.matrix import cases_for
 from verify.check.subject import Ran, Subject
-from verify.contract import Refusal
+from verify.contract import Buffer, Refusal
 from verify.finding import Finding
+from verify.oracle.formats import format_of
 
 _PROMISE = "bad input returns an error, launches nothing and leaves every output untouched"
 
@@ -39,7 +42,7 @@ def refusal_runs(subject: Subject, fill: Fill) -> dict[str, list[Run]]:
 def refused_case(base: Case, refusal: Refusal) -> Case:
     """The base case with the refusal's symbols. Lists of one entry a batch row follow the batch.
 
-    Arrays whose view has another shape now are left out: the call never comes to read them.
+    Arrays whose view has another shape or element type now are left out: the call never comes to read them.
     """
     symbols: dict[str, Any] = {**base.symbols}
     for name, value in refusal.symbols.items():
@@ -51,8 +54,12 @@ def refused_case(base: Case, refusal: Refusal) -> Case:
             if isinstance(value, tuple) and len(value) == were:
                 symbols[name] = tuple(value[row % were] for row in range(rows))
     changed = replace(base, symbols=symbols)
-    arrays = {n: a for n, a in base.arrays.items() if a.shape == changed.shape(contract.buffer(n))}
+    arrays = {n: a for n, a in base.arrays.items() if _fits(changed, contract.buffer(n), a)}
     return replace(changed, arrays=arrays)
+
+
+def _fits(case: Case, buffer: Buffer, array: np.ndarray) -> bool:
+    return array.shape == case.shape(buffer) and array.dtype.itemsize == format_of(case.dtype(buffer)).itemsize
 
 
 def refusal_findings(subject: Subject, ran: Ran, repeat: str) -> list[Finding]:
