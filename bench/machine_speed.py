@@ -2,10 +2,10 @@
 
     python bench/machine_speed.py [KERNEL] [--fixture WORDS] [--arch sm_90] [--cores 1,2]
 
-Runs one case of each fixture of a kernel (default: flash_decode) on the CPU device, once a setting, and adds
-up the launches of that kernel alone: the harness's own kernels, start-up and transfers are not counted. One
-thread-instruction is one lane of one PTX instruction, guarded-off lanes included. The figures to reach, on
-one core: 1.0 G a second with all checks, and 1.3 times that with none; near-linear over cores.
+Runs every case of the fixtures of a kernel (default: flash_decode) on the CPU device, once a setting, and
+adds up the launches of that kernel alone: the harness's own kernels, start-up, parsing and transfers are not
+counted. One thread-instruction is one lane of one PTX instruction, guarded-off lanes included. The figures to
+reach, on one core: 1.0 G a second with all checks, and 1.3 times that with none; near-linear over cores.
 """
 
 from __future__ import annotations
@@ -33,18 +33,21 @@ from verify.gate import prepare
 
 @dataclass(frozen=True)
 class Speed:
-    """What one setting did. seconds: inside launches. instructions: thread-instructions."""
+    """What one setting did. wall, processor: seconds inside launches. instructions: thread-instructions."""
 
     tools: tuple[str, ...]
     cores: int
     launches: int
     instructions: int
-    seconds: float
+    wall: float
+    processor: float
 
     @property
     def rate(self) -> float:
-        """Thread-instructions a second."""
-        return self.instructions / self.seconds if self.seconds else 0.0
+        """Thread-instructions a second: of processor time on one core, which a busy machine does not change,
+        by the wall on several."""
+        seconds = self.processor if self.cores == 1 else self.wall
+        return self.instructions / seconds if seconds else 0.0
 
 
 def measure(job: Job, tools: tuple[str, ...], cores: int, architecture: str, needle: str) -> Speed:
@@ -69,11 +72,12 @@ def measure(job: Job, tools: tuple[str, ...], cores: int, architecture: str, nee
             raise SystemExit(f"the harness ended with exit code {done.returncode}:\n{done.stderr[-2000:]}")
         rows = [line.split() for line in timing.read_text().splitlines()]
     own = [row for row in rows if needle in row[0]]
-    return Speed(tools, cores, len(own), sum(int(row[2]) for row in own), sum(float(row[1]) for row in own))
+    wall, processor = (sum(float(row[column]) for row in own) for column in (1, 2))
+    return Speed(tools, cores, len(own), sum(int(row[3]) for row in own), wall, processor)
 
 
 def prepared_job(kernel: str, words: str, architecture: str, folder: Path) -> Job:
-    """One plain run of each fixture whose name holds ``words``, in the first profile of each."""
+    """One plain run of each case whose fixture's name holds ``words``."""
     (contract,) = find_contracts([kernel])
     ready = prepare(
         contract,
@@ -82,7 +86,7 @@ def prepared_job(kernel: str, words: str, architecture: str, folder: Path) -> Jo
         MULTIPROCESSORS[architecture],
         lambda line: print(line, file=sys.stderr),
     )
-    runs = [filled_run(next(iter(cases.values())), "nan") for cases in ready.cases.values()]
+    runs = [filled_run(case, "nan") for cases in ready.cases.values() for case in cases.values()]
     if not runs:
         raise SystemExit(f"no fixture of {kernel} has {words!r} in its name")
     pack = write_pack(folder / "pack", runs)
@@ -92,12 +96,12 @@ def prepared_job(kernel: str, words: str, architecture: str, folder: Path) -> Jo
 
 def show(speeds: Sequence[Speed]) -> None:
     """One line a setting, then the ratios."""
-    print("checks   cores  launches   thread-instructions   seconds  G a second")
+    print("checks   cores  launches   thread-instructions    wall s  processor s  G a second")
     for one in speeds:
         name = "all" if one.tools else "none"
         print(
-            f"{name:<8}{one.cores:>6}{one.launches:>10}{one.instructions:>22,}{one.seconds:>10.3f}"
-            f"{one.rate / 1e9:>12.3f}"
+            f"{name:<8}{one.cores:>6}{one.launches:>10}{one.instructions:>22,}"
+            f"{one.wall:>10.3f}{one.processor:>13.3f}{one.rate / 1e9:>12.3f}"
         )
     single = {bool(one.tools): one for one in speeds if one.cores == 1}
     if len(single) == 2:

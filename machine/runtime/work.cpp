@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 
 #include "memory/address_space.hpp"
 #include "runtime/api.hpp"
@@ -64,11 +65,21 @@ void set(const SetWork& work, const Operation& operation) {
                work.extent.width, work.value, work.element);
 }
 
-// One line: mangled name, wall seconds, thread instructions, warp instructions.
-void note_timing(const std::string& kernel, double seconds, const Counters& counters) {
+// One launch, for measuring the machine: seconds by the wall and of the processor. Parsing is over when it begins.
+struct Stopwatch {
+  std::chrono::steady_clock::time_point wall = std::chrono::steady_clock::now();
+  std::clock_t processor = std::clock();
+
+  double wall_seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count(); }
+  double processor_seconds() const { return static_cast<double>(std::clock() - processor) / CLOCKS_PER_SEC; }
+};
+
+// One line: mangled name, wall seconds, processor seconds, thread instructions, warp instructions.
+void note_timing(const std::string& kernel, const Stopwatch& watch, const Counters& counters) {
+  const double wall = watch.wall_seconds(), processor = watch.processor_seconds();
   static std::FILE* const file = std::fopen(options().timing.c_str(), "a");
   if (!file) return;
-  std::fprintf(file, "%s %.9f %llu %llu\n", kernel.c_str(), seconds,
+  std::fprintf(file, "%s %.9f %.9f %llu %llu\n", kernel.c_str(), wall, processor,
                static_cast<unsigned long long>(counters.thread_instructions),
                static_cast<unsigned long long>(counters.warp_instructions));
   std::fflush(file);
@@ -88,16 +99,15 @@ void launch_kernel(const KernelWork& work, const Task& task) {
   if (task.overtakes) request.dependency_wait = [&task] { schedule().run_inside(task.released_early); };
   const bool checked = options().kernel_name.empty() || work.kernel->name.find(options().kernel_name) != std::string::npos;
   LaunchResult result;
-  const auto began = std::chrono::steady_clock::now();
+  Stopwatch watch;
   try {
+    request.kernel->prepare();
+    watch = {};
     result = launch(request, machine_options(), checked ? observer() : nullptr);
   } catch (const PtxError& error) {
     refuse(error.what());
   }
-  if (!options().timing.empty()) {
-    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - began;
-    note_timing(work.kernel->name, spent.count(), result.counters);
-  }
+  if (!options().timing.empty()) note_timing(work.kernel->name, watch, result.counters);
   if (!result.printed.empty()) {
     std::fwrite(result.printed.data(), 1, result.printed.size(), stdout);
     std::fflush(stdout);
