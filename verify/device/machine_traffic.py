@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,9 @@ from verify.device.session import Session
 
 STAMP = "stamp_kernel"
 """The harness's kernel behind each run's entry: what was launched since the one before is that run's."""
+
+OWN = re.compile(r"(void )?verify::|_ZN6verify")
+"""The harness's other kernels (fills, transfers), whose traffic is not the entry's."""
 
 COUNTS = ("bytes_read", "bytes_written", "sectors_read", "sectors_written")
 
@@ -24,7 +28,7 @@ def counters_by_run(session: Session, launches: Sequence[Mapping[str, Any]]) -> 
     for launch in launches:
         if STAMP in launch["kernel"]:
             groups.append([])
-        else:
+        elif not OWN.match(launch["kernel"]):
             groups[-1].append(launch)
     if len(groups) - 1 != len(runs) or groups[-1]:
         raise ValueError(f"{len(groups) - 1} groups of launches were counted for {len(runs)} runs")
