@@ -59,7 +59,8 @@ def refused_case(base: Case, refusal: Refusal) -> Case:
 
 
 def _fits(case: Case, buffer: Buffer, array: np.ndarray) -> bool:
-    return array.shape == case.shape(buffer) and array.dtype.itemsize == format_of(case.dtype(buffer)).itemsize
+    item = format_of(case.dtype(buffer)).itemsize
+    return array.shape == case.shape(buffer) and array.dtype.itemsize == item
 
 
 def refusal_findings(subject: Subject, ran: Ran, repeat: str) -> list[Finding]:
