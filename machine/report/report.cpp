@@ -30,7 +30,20 @@ void Traffic::add(const Traffic& o) {
   sectors_read += o.sectors_read, sectors_written += o.sectors_written;
 }
 
+namespace {
+// A finding without a place in a kernel is the host's, and stays.
+bool in_other_kernel(const Finding& finding, const std::string& name) {
+  bool other = false;
+  for (const Site& site : finding.sites) {
+    if (site.in_kernel() && site.kernel.find(name) != std::string::npos) return false;
+    other |= site.in_kernel();
+  }
+  return other;
+}
+}  // namespace
+
 void Report::add(Finding finding) {
+  if (!setting_.kernel_name.empty() && in_other_kernel(finding, setting_.kernel_name)) return;
   const auto [at, fresh] = by_site_.try_emplace(site_key(finding), findings_.size());
   if (!fresh) {
     findings_[at->second].count += finding.count;

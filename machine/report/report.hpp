@@ -24,6 +24,7 @@ struct Setting {
   std::uint64_t seed = 0;
   std::string program;
   bool strict = false;  // warnings count
+  std::string kernel_name;  // findings in kernels without this in their name are left out; all is still checked
 };
 
 // Proof of work. bytes_checked counts what the checks looked at, byte for byte.

@@ -19,7 +19,7 @@ struct Options {
   std::string log_file;                // log_file=PATH that the text report is added to; standard error when empty
   std::uint64_t print_limit = 100;     // print_limit=N findings as text, 0 for all
   int launch_timeout = 0;              // launch_timeout=SECONDS for one kernel, 0 for none
-  std::string kernel_name;             // kernel_name=TEXT: check only kernels whose name contains it
+  std::string kernel_name;             // kernel_name=TEXT: report only kernels whose name contains it
   std::string unpacked;                // unpacked=DIRECTORY of PTX that the Python side unpacked
   unsigned threads = 0;                // threads=N worker threads, 0 for all cores
   std::uint64_t memory = 0;            // memory=BYTES of the device, 0 for what the architecture has

@@ -46,6 +46,7 @@ report::Setting setting() {
   setting.seed = options().seed;
   setting.program = options().program;
   setting.strict = options().strict;
+  setting.kernel_name = options().kernel_name;
   return setting;
 }
 

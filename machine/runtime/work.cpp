@@ -72,6 +72,11 @@ struct Stopwatch {
 
   double wall_seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count(); }
   double processor_seconds() const { return static_cast<double>(std::clock() - processor) / CLOCKS_PER_SEC; }
+  // Takes out what another launch spent inside this one.
+  void exclude(const Stopwatch& other) {
+    wall += std::chrono::steady_clock::now() - other.wall;
+    processor += std::clock() - other.processor;
+  }
 };
 
 // One line: mangled name, wall seconds, processor seconds, thread instructions, warp instructions.
@@ -96,14 +101,18 @@ void launch_kernel(const KernelWork& work, const Task& task) {
   request.params = work.params;
   request.cooperative = work.cooperative;
   request.operation = operation.id;
-  if (task.overtakes) request.dependency_wait = [&task] { schedule().run_inside(task.released_early); };
-  const bool checked = options().kernel_name.empty() || work.kernel->name.find(options().kernel_name) != std::string::npos;
-  LaunchResult result;
   Stopwatch watch;
+  if (task.overtakes)
+    request.dependency_wait = [&] {
+      const Stopwatch inner;
+      schedule().run_inside(task.released_early);
+      watch.exclude(inner);
+    };
+  LaunchResult result;
   try {
     request.kernel->prepare();
     watch = {};
-    result = launch(request, machine_options(), checked ? observer() : nullptr);
+    result = launch(request, machine_options(), observer());
   } catch (const PtxError& error) {
     refuse(error.what());
   }

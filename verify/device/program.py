@@ -41,7 +41,7 @@ class ProgramOptions:
 
     tools: of memcheck, initcheck, racecheck, synccheck; empty only runs the program. seed: of every schedule
     choice. strict: warnings count as findings. print_limit: findings as text, 0 for all. launch_timeout:
-    seconds for one kernel, 0 for none. kernel_name: check only kernels whose mangled name contains it.
+    seconds for one kernel, 0 for none. kernel_name: report only kernels whose name contains it.
     threads: cores of the machine, 0 for all; they never change a result. memory: bytes of device memory, 0
     for what the architecture has. log_file: the text report goes there instead of to standard error. checks:
     settings of single checks (``row_bytes``). report_api_errors: runtime calls that fail are findings.

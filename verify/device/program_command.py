@@ -41,7 +41,7 @@ def parser() -> argparse.ArgumentParser:
     add("--log-file", type=Path, metavar="FILE", help="the report goes there, not to standard error")
     add("--print-limit", type=int, default=100, metavar="N", help="print at most N findings, 0 for all")
     add("--error-exitcode", type=int, default=EXIT_FINDINGS, metavar="N", help="exit code with findings")
-    add("--kernel-name", default="", metavar="TEXT", help="check only kernels whose name contains TEXT")
+    add("--kernel-name", default="", metavar="TEXT", help="report only kernels whose name contains TEXT")
     add("--launch-timeout", type=int, default=0, metavar="SECONDS", help="for one kernel, 0 for none")
     add(
         "--report-api-errors",
