@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from verify.case.case import Case
 from verify.case.run import Run
 from verify.check.judge import observed_quantities, outside_bound
 from verify.check.subject import Subject
@@ -17,7 +18,7 @@ from verify.device.interface import Device
 from verify.harness.build import Build, build_harness
 from verify.harness.plan import query_plans
 from verify.oracle.expectation import expect
-from verify.tokens.operations import KERNELS, RESULT, CaseBuilder, Operation, Plans
+from verify.tokens.operations import RESULT, CaseBuilder, Operation, Plans
 
 _GUESSED_SM_COUNT = 132
 
@@ -108,26 +109,25 @@ class KernelPath:
                 raise PathError(f"step {position}, {operation.place}: did not run: {why}")
             seen = observed_quantities(run.case, one.output)[RESULT[operation.kernel]]
             self.launches += one.output.kernels
-            self._judge(operation, position, run, seen)
+            self.elements += seen.size
+            found = deviation(operation, position, run.case, seen)
+            self.deviations += [found] if found else []
             rows.append(seen[0])
         return np.stack(rows)
 
-    def _judge(self, operation: Operation, position: int, run: Run, seen: np.ndarray) -> None:
-        quantity = expect(run.case)[RESULT[operation.kernel]]
-        wrong = outside_bound(quantity, seen)
-        self.elements += seen.size
-        for at in np.argwhere(wrong)[:1]:
-            index = tuple(int(i) for i in at)
-            self.deviations.append(
-                Deviation(
-                    position,
-                    operation.place,
-                    index[-1],
-                    float(seen[index]),
-                    float(quantity.value[index]),
-                    float(quantity.bound[index]),
-                )
-            )
 
-
-assert set(RESULT) == set(KERNELS)
+def deviation(operation: Operation, position: int, case: Case, seen: np.ndarray) -> Deviation | None:
+    """The first element of a result ``[1, n]`` outside the bound for the inputs of its own path, if any."""
+    quantity = expect(case)[RESULT[operation.kernel]]
+    wrong = np.argwhere(outside_bound(quantity, seen))
+    if not len(wrong):
+        return None
+    index = tuple(int(i) for i in wrong[0])
+    return Deviation(
+        position,
+        operation.place,
+        index[-1],
+        float(seen[index]),
+        float(quantity.value[index]),
+        float(quantity.bound[index]),
+    )
