@@ -24,6 +24,33 @@ Access narrowed(const Access& a, Mask lanes) {
   return b;
 }
 
+// One side of a cp.async as an access of the lanes that move a whole copy; `odd` gets the lanes that read less.
+struct CopySide {
+  Access access;
+  Mask odd = 0;
+};
+CopySide source_of(const AsyncCopy& copy, Mask lanes) {
+  CopySide side;
+  for (Mask rest = lanes; rest != 0; rest &= rest - 1) {
+    const unsigned l = static_cast<unsigned>(std::countr_zero(rest));
+    if (copy.source_bytes[l] != copy.bytes) side.odd |= Mask{1} << l;
+  }
+  side.access.kind = AccessKind::async_read;
+  side.access.space = Space::global;
+  side.access.width = copy.bytes;
+  side.access.address = copy.source;
+  side.access = narrowed(side.access, lanes & ~side.odd);
+  return side;
+}
+Access destination_of(const AsyncCopy& copy, Mask lanes) {
+  Access a;
+  a.kind = AccessKind::async_write;
+  a.space = Space::shared;
+  a.width = copy.bytes;
+  a.address = copy.destination;
+  return narrowed(a, lanes);
+}
+
 bool is_strong(const Access& a) {
   return a.order != Order::weak || a.kind == AccessKind::atomic || a.kind == AccessKind::reduction;
 }
@@ -124,12 +151,17 @@ void Chunk::mbarrier(const WarpPoint& point, const MbarrierEvent& event) {
 void Chunk::async_issue(const WarpPoint& point, const AsyncCopy& copy) {
   if (!options_.racecheck) return;
   Slot& slot = slot_of(point);
-  for (Mask rest = copy.lanes; rest != 0; rest &= rest - 1) {
+  const CopySide source = source_of(copy, copy.lanes);
+  if (source.access.lanes != 0) global_races_.async_read(slot.order, point, source.access, pages_);
+  for (Mask rest = source.odd; rest != 0; rest &= rest - 1) {
     const unsigned lane = static_cast<unsigned>(std::countr_zero(rest));
-    if (copy.source_bytes[lane] != 0)
-      global_races_.async_read(slot.order, point, lane, copy.source[lane], copy.source_bytes[lane], pages_);
-    slot.shared.async_write(slot.order, race_report_, point, lane, copy.destination[lane], copy.bytes);
+    if (copy.source_bytes[lane] == 0) continue;
+    Access part = source.access;
+    part.lanes = part.breaks = Mask{1} << lane;
+    part.width = copy.source_bytes[lane];
+    global_races_.async_read(slot.order, point, part, pages_);
   }
+  slot.shared.async_write(slot.order, race_report_, point, destination_of(copy, copy.lanes));
 }
 
 void Chunk::async_commit(const WarpPoint& point) {
@@ -137,22 +169,31 @@ void Chunk::async_commit(const WarpPoint& point) {
 }
 
 Mask Chunk::async_land(const WarpPoint& point, const AsyncCopy& copy, Mask lanes, bool) {
-  Mask on = lanes;
   WarpPoint at = point;
   at.pc = copy.pc;
-  for (Mask rest = lanes; rest != 0; rest &= rest - 1) {
-    const unsigned lane = static_cast<unsigned>(std::countr_zero(rest));
-    const std::uint32_t read = copy.source_bytes[lane];
-    bytes_ += read + copy.bytes;
-    if (options_.memcheck && !(memcheck_.copied(at, lane, Space::global, copy.source[lane], read, false) &&
-                               memcheck_.copied(at, lane, Space::shared, copy.destination[lane], copy.bytes, true))) {
-      on &= ~(Mask{1} << lane);
-      continue;
+  Mask on = lanes;
+  const CopySide source = source_of(copy, lanes);
+  bytes_ += std::uint64_t{copy.bytes} * 2 * static_cast<unsigned>(std::popcount(lanes));
+  if (options_.memcheck) {
+    if (source.access.lanes != 0) on &= memcheck_.global(at, source.access) | source.odd;
+    for (Mask rest = source.odd; rest != 0; rest &= rest - 1) {
+      const unsigned lane = static_cast<unsigned>(std::countr_zero(rest));
+      if (copy.source_bytes[lane] == 0) continue;
+      Access part = source.access;
+      part.lanes = part.breaks = Mask{1} << lane;
+      part.width = copy.source_bytes[lane];
+      on &= memcheck_.global(at, part) | ~part.lanes;
     }
-    if (options_.initcheck) initcheck_.landed(at, copy, lane, pages_);
-    if (!options_.racecheck && read != 0) GlobalRaces::mark_read(copy.source[lane], read, pages_);
+    if (on != 0) on &= memcheck_.shared(at, destination_of(copy, on));
   }
-  if (options_.traffic && on != 0) traffic_.landed(copy, on);
+  if (on == 0) return on;
+  if (options_.initcheck) initcheck_.landed(at, copy, destination_of(copy, on), pages_);
+  if (!options_.racecheck)
+    for (Mask rest = on; rest != 0; rest &= rest - 1) {
+      const unsigned lane = static_cast<unsigned>(std::countr_zero(rest));
+      if (copy.source_bytes[lane] != 0) GlobalRaces::mark_read(copy.source[lane], copy.source_bytes[lane], pages_);
+    }
+  if (options_.traffic) traffic_.landed(copy, on);
   return on;
 }
 

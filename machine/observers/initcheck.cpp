@@ -12,13 +12,6 @@ namespace {
 constexpr unsigned kPadding = 16;  // a hole of this many bytes is no padding any more
 enum Rule : std::uint32_t { kUnwritten = 200 };
 
-bool counts(std::uint64_t address) {
-  if (!ArenaBits::covers(address)) return false;
-  if (address >= kOnChipBase) return true;
-  const Object* object = AddressSpace::instance().find(address);
-  return object && object->kind == ObjectKind::global;
-}
-
 template <class F>
 void each_lane(Mask lanes, F&& f) {
   for (; lanes != 0; lanes &= lanes - 1) f(static_cast<unsigned>(std::countr_zero(lanes)));
@@ -42,6 +35,13 @@ const Object* Initcheck::variable_at(const WarpPoint& point, std::uint64_t addre
 
 void Initcheck::block_begin(const BlockInfo& block) {
   if (block.shared_extent != 0) written_.clear(block.shared, block.shared_extent);
+}
+
+// Whether memory at `address` is of the kind that starts unwritten.
+bool Initcheck::counts(std::uint32_t pc, std::uint64_t address) {
+  if (!ArenaBits::covers(address)) return false;
+  const Object* object = objects_.at(pc, address);
+  return object && object->kind == ObjectKind::global;
 }
 
 bool Initcheck::is_written(std::uint64_t address, const PageMap* pages) const {
@@ -184,7 +184,7 @@ void Initcheck::store(const WarpPoint& point, const Access& a, PageMap* pages) {
 }
 
 void Initcheck::global(const WarpPoint& point, const Access& a, PageMap& pages) {
-  if (a.space != Space::global || !counts(a.address[a.first_lane()])) return;
+  if (a.space != Space::global || !counts(point.pc, a.address[a.first_lane()])) return;
   if (a.kind != AccessKind::store) load(point, a, &pages);
   if (a.kind != AccessKind::load) store(point, a, &pages);
 }
@@ -226,11 +226,15 @@ void Initcheck::local(const WarpPoint& point, const Access& a) {
   });
 }
 
+void Initcheck::landed(const WarpPoint& point, const AsyncCopy& copy, const Access& destination, PageMap& pages) {
+  destination.for_each_run([&](std::uint64_t to, std::uint64_t bytes, Mask) { written_.set(to, bytes); });
+  each_lane(destination.lanes, [&](unsigned lane) { landed(point, copy, lane, pages); });
+}
+
 void Initcheck::landed(const WarpPoint& point, const AsyncCopy& copy, unsigned lane, PageMap& pages) {
   const std::uint64_t source = copy.source[lane], destination = copy.destination[lane];
   const std::uint32_t read = copy.source_bytes[lane];
-  written_.set(destination, copy.bytes);
-  if (read == 0 || !counts(source) || all_written(source, read, &pages)) return;
+  if (read == 0 || !counts(copy.pc, source) || all_written(source, read, &pages)) return;
   const std::uint64_t open = holes(source, read, &pages);
   if (!small_hole(point, source, read, open, &pages)) {
     WarpPoint issue = point;

@@ -19,6 +19,7 @@
 
 #include "observers/bits.hpp"
 #include "observers/copies.hpp"
+#include "observers/objects.hpp"
 #include "observers/observer.hpp"
 #include "observers/pages.hpp"
 #include "observers/sink.hpp"
@@ -36,10 +37,12 @@ class Initcheck {
   void global(const WarpPoint& point, const Access& access, PageMap& pages);
   void shared(const WarpPoint& point, const Access& access);
   void local(const WarpPoint& point, const Access& access);
-  // A cp.async lands for one lane: `source_bytes` from global memory, zeros up to `bytes`.
-  void landed(const WarpPoint& point, const AsyncCopy& copy, unsigned lane, PageMap& pages);
+  // A cp.async lands: its source was read, zeros fill up the rest of its destination.
+  void landed(const WarpPoint& point, const AsyncCopy& copy, const Access& destination, PageMap& pages);
 
  private:
+  void landed(const WarpPoint& point, const AsyncCopy& copy, unsigned lane, PageMap& pages);
+  bool counts(std::uint32_t pc, std::uint64_t address);
   bool is_written(std::uint64_t address, const PageMap* pages) const;
   bool all_written(std::uint64_t address, std::uint64_t bytes, const PageMap* pages) const;
   std::uint64_t holes(std::uint64_t address, unsigned width, const PageMap* pages) const;  // bit b: byte b is unwritten
@@ -69,6 +72,7 @@ class Initcheck {
   const LaunchInfo& launch_;
   Sink& sink_;
   ArenaBits& written_;
+  ObjectCache objects_;
   Object dynamic_;
   bool any_undefined_ = false;
   std::unique_ptr<CopyAnalysis> copies_;

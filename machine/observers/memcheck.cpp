@@ -61,20 +61,24 @@ void Regions::add(std::uint64_t base, std::uint64_t bytes) {
 
 void Regions::remove(std::uint64_t base) { regions_.erase(base); }
 
-std::uint64_t Regions::first_dead(std::uint64_t address, std::uint64_t bytes) const {
-  auto heap = heaps_.upper_bound(address);
-  if (heap == heaps_.begin()) return 0;
-  --heap;
-  if (address >= heap->first + heap->second) return 0;
-  const std::uint64_t end = std::min(address + bytes, heap->first + heap->second);
-  while (address < end) {
-    auto region = regions_.upper_bound(address);
-    if (region == regions_.begin()) return address;
-    --region;
-    if (address >= region->first + region->second) return address;
-    address = region->first + region->second;
+Regions::Stretch Regions::live_around(std::uint64_t address) const {
+  const auto above = heaps_.upper_bound(address);
+  Stretch outside{0, above == heaps_.end() ? ~std::uint64_t{0} : above->first};
+  if (above == heaps_.begin()) return outside;
+  const auto heap = std::prev(above);
+  if (address >= heap->first + heap->second) {
+    outside.low = heap->first + heap->second;
+    return outside;
   }
-  return 0;
+  auto region = regions_.upper_bound(address);
+  if (region == regions_.begin()) return {};
+  --region;
+  if (address >= region->first + region->second) return {};
+  Stretch live{region->first, region->first + region->second};
+  // Regions that touch are one stretch.
+  for (auto next = std::next(region); next != regions_.end() && next->first <= live.high; ++next)
+    live.high = std::max(live.high, next->first + next->second);
+  return live;
 }
 
 Memcheck::Memcheck(const LaunchInfo& launch, Sink& sink, const Regions& regions)
@@ -82,12 +86,6 @@ Memcheck::Memcheck(const LaunchInfo& launch, Sink& sink, const Regions& regions)
   dynamic_.kind = ObjectKind::dynamic_shared;
   dynamic_.base = launch.kernel->shared().dynamic_base;
   dynamic_.size = launch.dynamic_shared;
-}
-
-const Object* Memcheck::object_at(std::uint32_t pc, std::uint64_t address) {
-  const Object*& recent = recent_[pc % recent_.size()];
-  if (recent && recent->contains(address)) return recent;
-  return recent = AddressSpace::instance().find(address);
 }
 
 const Object* Memcheck::variable_at(std::uint32_t pc, std::uint64_t offset) {
@@ -115,35 +113,46 @@ void Memcheck::invalid(const WarpPoint& point, unsigned lane, Space space, std::
 
 Mask Memcheck::global(const WarpPoint& point, const Access& a) {
   const Span s = extent_of(a);
-  const Object* object = object_at(point.pc, s.low);
-  const bool fast = object && object->state == ObjectState::live && object->contains(s.low, s.high - s.low);
-  Mask bad = 0;
-  if (fast && !regions_.any()) return a.lanes & ~bad;
-
-  for (Mask rest = a.lanes; rest != 0; rest &= rest - 1) {
-    const unsigned l = static_cast<unsigned>(std::countr_zero(rest));
-    const std::uint64_t address = a.address[l];
-    if (!fast) {
-      const Object* at = AddressSpace::instance().find(address);
-      if (!at || !at->contains(address, a.width)) {
-        const Object* near = at ? at : AddressSpace::instance().nearest(address);
-        invalid(point, l, a.space, verb_of(a.kind), a.width, address, near,
-                at ? "the access starts inside its object and ends past it" : "the address lies in no object", kOutside);
-        bad |= Mask{1} << l;
-        continue;
-      }
-      if (at->state == ObjectState::freed) {
-        invalid(point, l, a.space, verb_of(a.kind), a.width, address, at, "the memory has been freed", kFreed);
-        bad |= Mask{1} << l;
-        continue;
-      }
+  const Object* object = objects_.at(point.pc, s.low);
+  Mask on = a.lanes;
+  if (!(object && object->state == ObjectState::live && object->contains(s.low, s.high - s.low))) {
+    for (Mask rest = a.lanes; rest != 0; rest &= rest - 1) {
+      const unsigned l = static_cast<unsigned>(std::countr_zero(rest));
+      const std::uint64_t address = a.address[l];
+      const Object* at = objects_.at(point.pc, address);
+      const bool inside = at && at->contains(address, a.width);
+      if (inside && at->state == ObjectState::live) continue;
+      on &= ~(Mask{1} << l);
+      const Object* near = at ? at : AddressSpace::instance().nearest(address);
+      const char* why = inside ? "the memory has been freed"
+                        : at   ? "the access starts inside its object and ends past it"
+                               : "the address lies in no object";
+      invalid(point, l, a.space, verb_of(a.kind), a.width, address, near, why, inside ? kFreed : kOutside);
     }
-    if (!regions_.any() || a.space != Space::global) continue;
-    if (const std::uint64_t dead = regions_.first_dead(address, a.width); dead != 0)
-      invalid(point, l, a.space, verb_of(a.kind), a.width, address, AddressSpace::instance().find(address),
-              "the bytes lie in no registered live region of their heap", kDead);
   }
-  return a.lanes & ~bad;
+  if (regions_.any() && a.space == Space::global && on != 0) {
+    const Regions::Stretch& recent = recent_live_[point.pc % recent_live_.size()];
+    if (!recent.holds(s.low, s.high)) dead_lanes(point, a, on);
+  }
+  return on;
+}
+
+// Reports bytes in no registered region. The lanes may go on: the memory is there.
+void Memcheck::dead_lanes(const WarpPoint& point, const Access& a, Mask lanes) {
+  Regions::Stretch& recent = recent_live_[point.pc % recent_live_.size()];
+  for (Mask rest = lanes; rest != 0; rest &= rest - 1) {
+    const unsigned l = static_cast<unsigned>(std::countr_zero(rest));
+    const std::uint64_t address = a.address[l], end = address + a.width;
+    if (recent.holds(address, end)) continue;
+    if (const auto around = regions_.live_around(address); around.holds(address, end)) {
+      recent = around;
+      continue;
+    }
+    std::uint64_t first = address;
+    while (first < end && regions_.live_around(first).high > first) ++first;
+    invalid(point, l, a.space, verb_of(a.kind), a.width, first, AddressSpace::instance().find(address),
+            "the bytes lie in no registered live region of their heap", kDead);
+  }
 }
 
 const Object* Memcheck::nearest_variable(std::uint64_t offset) const {
@@ -229,32 +238,6 @@ Mask Memcheck::local(const WarpPoint& point, const Access& a) {
             kOutside);
   }
   return a.lanes & ~bad;
-}
-
-bool Memcheck::copied(const WarpPoint& point, unsigned lane, Space space, std::uint64_t address, std::uint32_t bytes,
-                      bool is_write) {
-  if (bytes == 0) return true;
-  std::array<std::uint64_t, 32> addresses{};
-  addresses[lane] = address;
-  Access a;
-  a.kind = is_write ? AccessKind::async_write : AccessKind::async_read;
-  a.space = space;
-  a.width = bytes;
-  a.lanes = a.breaks = Mask{1} << lane;
-  a.shape = Shape::uniform;
-  a.address = addresses.data();
-  // A tail shorter than the copy keeps the copy's alignment, which is checked with the destination.
-  if (!std::has_single_bit(bytes)) {
-    const Object* object = AddressSpace::instance().find(address);
-    if (object && object->state == ObjectState::live && object->contains(address, bytes) && !regions_.any()) return true;
-    for (std::uint32_t b = 0; b < bytes; ++b) {
-      a.width = 1;
-      addresses[lane] = address + b;
-      if (global(point, a) == 0) return false;
-    }
-    return true;
-  }
-  return (space == Space::shared ? shared(point, a) : global(point, a)) != 0;
 }
 
 }  // namespace machine::checks

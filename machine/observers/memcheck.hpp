@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <map>
 
-#include "observers/bits.hpp"
+#include "observers/objects.hpp"
 #include "observers/observer.hpp"
 #include "observers/sink.hpp"
 
@@ -22,8 +22,12 @@ class Regions {
   void remove(std::uint64_t base);
 
   bool any() const { return !heaps_.empty(); }
-  // The first byte of [address, address + bytes) that lies in a heap and in no region; 0: there is none.
-  std::uint64_t first_dead(std::uint64_t address, std::uint64_t bytes) const;
+  // The stretch around `address` that may be touched: its region, or all between two heaps. Empty for a dead byte.
+  struct Stretch {
+    std::uint64_t low = 0, high = 0;
+    bool holds(std::uint64_t from, std::uint64_t to) const { return from >= low && to <= high; }
+  };
+  Stretch live_around(std::uint64_t address) const;
   const std::map<std::uint64_t, std::uint64_t>& regions() const { return regions_; }
 
  private:
@@ -42,11 +46,7 @@ class Memcheck {
   // An address that execution refused.
   void fault(const WarpPoint& point, const FaultEvent& event);
 
-  // One side of a copy by a single lane (cp.async). False: it may not go on.
-  bool copied(const WarpPoint& point, unsigned lane, Space space, std::uint64_t address, std::uint32_t bytes, bool writes);
-
  private:
-  const Object* object_at(std::uint32_t pc, std::uint64_t address);
   const Object* variable_at(std::uint32_t pc, std::uint64_t offset);
   const Object* nearest_variable(std::uint64_t offset) const;
   void invalid(const WarpPoint& point, unsigned lane, Space space, std::string_view verb, std::uint32_t bytes,
@@ -55,7 +55,11 @@ class Memcheck {
   const LaunchInfo& launch_;
   Sink& sink_;
   const Regions& regions_;
-  std::array<const Object*, 64> recent_{}, recent_shared_{};  // by instruction
+  void dead_lanes(const WarpPoint& point, const Access& access, Mask lanes);
+
+  ObjectCache objects_;
+  std::array<const Object*, 64> recent_shared_{};  // by instruction
+  std::array<Regions::Stretch, 64> recent_live_{};
   Object dynamic_;
 };
 

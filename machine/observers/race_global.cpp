@@ -80,6 +80,10 @@ void GlobalRaces::access(const BlockOrder& order, const WarpPoint& point, const 
     entry.lanes = a.lanes;
     return run(order, point.warp, a.address[a.first_lane()], a.width, entry, &a, pages);
   }
+  runs(order, point.warp, a, entry, pages);
+}
+
+void GlobalRaces::runs(const BlockOrder& order, unsigned warp, const Access& a, Entry entry, PageMap& pages) {
   const unsigned shift = static_cast<unsigned>(std::countr_zero(a.width));
   a.for_each_run([&](std::uint64_t address, std::uint64_t bytes, Mask lanes) {
     const unsigned first = static_cast<unsigned>(std::countr_zero(lanes));
@@ -88,27 +92,24 @@ void GlobalRaces::access(const BlockOrder& order, const WarpPoint& point, const 
       entry.affine = true;
       entry.shift = static_cast<std::uint8_t>(shift);
       entry.lane0 = static_cast<std::int8_t>(first);
-      return run(order, point.warp, address, bytes, entry, &a, pages);
+      return run(order, warp, address, bytes, entry, &a, pages);
     }
     entry.affine = false;
     for (Mask rest = lanes; rest != 0; rest &= rest - 1, address += a.width) {
       entry.lanes = rest & -rest;
-      run(order, point.warp, address, a.width, entry, &a, pages);
+      run(order, warp, address, a.width, entry, &a, pages);
     }
   });
 }
 
-void GlobalRaces::async_read(const BlockOrder& order, const WarpPoint& point, unsigned lane, std::uint64_t address,
-                             std::uint32_t bytes, PageMap& pages) {
+void GlobalRaces::async_read(const BlockOrder& order, const WarpPoint& point, const Access& source, PageMap& pages) {
   Entry entry;
   entry.block = order.block();
   entry.warps = 1u << point.warp;
   entry.stamp = order.async_stamp(point.warp);
   entry.pc = point.pc;
   entry.touch = Touch::async_read;
-  entry.affine = false;
-  entry.lanes = Mask{1} << lane;
-  run(order, point.warp, address, bytes, entry, nullptr, pages);
+  runs(order, point.warp, source, entry, pages);
 }
 
 // Cuts a run of memory into lines. entry.lane0 is the lane at `address`.

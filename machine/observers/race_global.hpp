@@ -26,10 +26,10 @@ class GlobalRaces {
   // One access of the lanes in `access.lanes`: marks the pages and checks.
   void access(const BlockOrder& order, const WarpPoint& point, const Access& access, PageMap& pages);
   // The source of a cp.async, from its issue on.
-  void async_read(const BlockOrder& order, const WarpPoint& point, unsigned lane, std::uint64_t address,
-                  std::uint32_t bytes, PageMap& pages);
+  void async_read(const BlockOrder& order, const WarpPoint& point, const Access& source, PageMap& pages);
 
  private:
+  void runs(const BlockOrder& order, unsigned warp, const Access& access, Entry entry, PageMap& pages);
   void run(const BlockOrder& order, unsigned warp, std::uint64_t address, std::uint64_t bytes, Entry entry,
            const Access* access, PageMap& pages);
   void touch(const BlockOrder& order, unsigned warp, Page& page, Line& line, std::uint64_t line_address, const Entry& entry,

@@ -93,6 +93,10 @@ void SharedRaces::access(const BlockOrder& order, RaceReport& report, const Warp
     who.lanes = a.lanes;
     return run(order, report, a.address[a.first_lane()], a.width, who);
   }
+  runs(order, report, a, who);
+}
+
+void SharedRaces::runs(const BlockOrder& order, RaceReport& report, const Access& a, Who who) {
   a.for_each_run([&](std::uint64_t address, std::uint64_t bytes, Mask lanes) {
     const unsigned first = static_cast<unsigned>(std::countr_zero(lanes));
     const bool consecutive = ((lanes >> first) & ((lanes >> first) + 1)) == 0;
@@ -109,17 +113,15 @@ void SharedRaces::access(const BlockOrder& order, RaceReport& report, const Warp
   });
 }
 
-void SharedRaces::async_write(const BlockOrder& order, RaceReport& report, const WarpPoint& point, unsigned lane,
-                              std::uint64_t address, std::uint32_t bytes) {
+void SharedRaces::async_write(const BlockOrder& order, RaceReport& report, const WarpPoint& point,
+                              const Access& destination) {
   Who who;
   who.warp = point.warp;
   who.actor = async_actor(point.warp);
-  who.lane0 = lane;
-  who.shift = 31;
   who.pc = point.pc;
   who.touch = Touch::write;
   who.stamp = order.async_stamp(point.warp);
-  run(order, report, address, bytes, who);
+  runs(order, report, destination, who);
 }
 
 void SharedRaces::run(const BlockOrder& order, RaceReport& report, std::uint64_t address, std::uint64_t bytes,

@@ -21,10 +21,11 @@ class SharedRaces {
 
   void access(const BlockOrder& order, RaceReport& report, const WarpPoint& point, const Access& access);
   // The destination of a cp.async, from its issue on.
-  void async_write(const BlockOrder& order, RaceReport& report, const WarpPoint& point, unsigned lane,
-                   std::uint64_t address, std::uint32_t bytes);
+  void async_write(const BlockOrder& order, RaceReport& report, const WarpPoint& point, const Access& destination);
 
  private:
+  struct Who;
+  void runs(const BlockOrder& order, RaceReport& report, const Access& access, Who who);
   struct Reads {
     std::vector<std::uint32_t> stamp, lanes, pc;
   };
