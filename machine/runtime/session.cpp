@@ -50,8 +50,13 @@ report::Setting setting() {
   return setting;
 }
 
+// The report is written beside its place and renamed, so that whoever reads it never sees half of it; what lies there
+// without a report tells that the process used the runtime and ended without a chance to report.
+std::string partial_json() { return options().json + ".partial"; }
+
 Session* make_session() {
   auto* session = new Session(setting());  // outlives every static destructor of the program
+  if (!options().json.empty()) std::ofstream(partial_json()).flush();
   auto& machine = session->machine;
   machine.arch = options().architecture == 80 ? Arch::sm_80 : Arch::sm_90;
   machine.seed = options().seed;
@@ -102,13 +107,11 @@ void write_report(Session& s) {
     std::ofstream(options().log_file, std::ios::app) << text.str();
   }
   if (options().json.empty()) return;
-  // Written beside and renamed, so that whoever reads it never sees half of it.
-  const std::string partial = options().json + ".partial";
   {
-    std::ofstream json(partial);
+    std::ofstream json(partial_json());
     s.report.write_json(json);
   }
-  std::rename(partial.c_str(), options().json.c_str());
+  std::rename(partial_json().c_str(), options().json.c_str());
 }
 
 }  // namespace

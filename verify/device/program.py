@@ -117,9 +117,10 @@ def run_program(
                 chosen.log_file.unlink(missing_ok=True)
             code = _run((str(program.absolute()), *argv[1:]), argv, prepared, stdout, stderr)
             report = merge_reports([read_report(file) for file in sorted(Path(folder).glob("*.json"))])
+            cut_off = any(Path(folder).glob("*.partial"))
     except (RefusedError, MachineBuildError, BuildError, ToolchainError, FatBinaryError) as error:
         return ProgramReport(argv, EXIT_NOT_VERIFIED, None, str(error))
-    return _judged(argv, code, report, chosen)
+    return _judged(argv, code, report, chosen, cut_off)
 
 
 def machine_environment(
@@ -288,8 +289,13 @@ def _interrupts_to_the_program() -> Iterator[None]:
 
 
 def _judged(
-    argv: tuple[str, ...], code: int, report: MachineReport | None, options: ProgramOptions
+    argv: tuple[str, ...],
+    code: int,
+    report: MachineReport | None,
+    options: ProgramOptions,
+    cut_off: bool = False,
 ) -> ProgramReport:
+    """The verdict. cut_off: a process used the runtime and ended before it could write its report."""
     own = code if code >= 0 else 128 - code
     if report is None:
         reason = "the program never used the CUDA runtime"
@@ -297,10 +303,15 @@ def _judged(
             reason = "the program died before its report"
             with contextlib.suppress(ValueError):
                 reason += f" ({signal.Signals(-code).name})"
-        nothing = EXIT_NOT_VERIFIED if options.tools or code < 0 else own
+        elif cut_off:
+            reason = "the program ended by _exit, or was killed, before its report"
+        nothing = EXIT_NOT_VERIFIED if options.tools or code < 0 or cut_off else own
         return ProgramReport(argv, nothing, code, reason)
     if report.refusal:
         return ProgramReport(argv, EXIT_NOT_VERIFIED, code, report.refusal, report)
+    if cut_off and not report.errors:
+        reason = "a process of the program ended by _exit, or was killed, before its report"
+        return ProgramReport(argv, EXIT_NOT_VERIFIED, code, reason, report)
     if report.errors or (options.strict and report.warnings):
         return ProgramReport(argv, options.error_exitcode, code, "", report)
     if report.launches == 0 and options.tools:

@@ -132,6 +132,38 @@ def test_every_way_to_leave_keeps_report_and_code(
     assert result.report.launches == (1 if how in ("abort", "crash") else 2)
 
 
+@pytest.mark.parametrize("how", ["_exit", "kill"])
+def test_program_without_a_report_is_not_verified(how: str, toolchain: Toolchain, tmp_path: Path) -> None:
+    """A program that leaves no time for the report is called clean."""
+    result, _, _ = run(build("leaving", toolchain), tmp_path, how, options=ProgramOptions(("memcheck",)))
+    assert result.exit_code == 3
+    assert "before its report" in result.reason
+
+
+@pytest.mark.parametrize("arguments", [(), ("spin",)], ids=["works for ever", "waits for ever"])
+def test_endless_kernel_ends_in_a_finding(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    """A kernel that never ends holds the run up for ever, or is ended without a word."""
+    options = ProgramOptions(("memcheck",), launch_timeout=1, report_api_errors=False)
+    result, out, _ = run(build("endless", TOOLCHAINS[0]), tmp_path, *arguments, options=options)
+    assert (result.exit_code, result.program_code) == (1, 0), out
+    assert result.report is not None
+    assert len(result.report.findings) == 1
+
+
+def test_same_seed_gives_the_same_report_on_any_number_of_cores(tmp_path: Path) -> None:
+    """A report that depends on timing or on cores cannot be acted on."""
+    faulty = PROGRAMS.parents[1] / "programs" / "reset_counter_faulty.cu"
+    binaries = [compile_program(faulty, "sm_90"), build("streams", TOOLCHAINS[0])]
+    for binary in binaries:
+        texts = set()
+        for threads in (1, 2, 2):
+            options = ProgramOptions(seed=7, threads=threads, report_api_errors=False)
+            result, _, _ = run(binary, tmp_path, options=options)
+            assert result.report is not None
+            texts.add(result.report.text)
+        assert len(texts) == 1
+
+
 def test_static_runtime_is_refused(toolchain: Toolchain, tmp_path: Path) -> None:
     """A program whose runtime cannot be replaced would run on nothing and be called clean."""
     binary = _printing(toolchain, tmp_path, "-cudart", "static")
