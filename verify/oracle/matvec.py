@@ -7,6 +7,7 @@ models walk the kernels' own order of additions (a running error analysis), as t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import mpmath
@@ -94,12 +95,12 @@ def fp8_exact(case: Case, quantity: str, index: tuple[int, ...]) -> mpmath.mpf:
     return _element(fp8_product(case), index)
 
 
-def fp4_effects(case: Case, unit: dict[str, np.ndarray]) -> list[Effect]:
+def fp4_effects(case: Case, unit: Mapping[str, np.ndarray]) -> list[Effect]:
     """What leaving out one weight would do, for every weight of every row."""
     return _effects(fp4_product(case), unit["y"])
 
 
-def fp8_effects(case: Case, unit: dict[str, np.ndarray]) -> list[Effect]:
+def fp8_effects(case: Case, unit: Mapping[str, np.ndarray]) -> list[Effect]:
     """What leaving out one weight would do, for every weight of every row."""
     return _effects(fp8_product(case), unit["y"])
 

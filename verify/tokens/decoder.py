@@ -7,13 +7,13 @@ past. Every kernel call is the one that decoding token by token would make.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from verify.oracle.formats import encode, round_to
-from verify.tokens.model import Attention, Layer, Model
+from verify.tokens.model import Arrays, Attention, Layer, Model
 from verify.tokens.operations import Executor, Operation
 
 _EPSILON = 1e-6
@@ -83,8 +83,8 @@ class Decoder:
         return self._product(number, name, "fp4_matvec", symbols, arrays, x, positions)
 
     def _product(
-        self, number: int | None, name: str, kernel: str, symbols: dict, arrays: dict, x: np.ndarray,
-        positions: list[int],
+        self, number: int | None, name: str, kernel: str, symbols: Mapping[str, int], arrays: Arrays,
+        x: np.ndarray, positions: list[int],
     ) -> np.ndarray:  # fmt: skip
         inputs = [{**arrays, "x": self._input(row[None])} for row in x]
         return self.execute(Operation(number, name, kernel, [symbols] * len(x), inputs, positions))
