@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -128,10 +128,16 @@ class Outcome:
         return cls(check, kernel, fixture, verdict, found, measures=measures or {})
 
 
+_ORDER = (Verdict.FINDINGS, Verdict.INCONCLUSIVE, Verdict.NOT_RUN, Verdict.CLEAN)
+
+
+def worse(a: Outcome, b: Outcome) -> Outcome:
+    """The worse of two outcomes of one check and fixture (two architectures), with the findings of both."""
+    worst = min(a, b, key=lambda o: _ORDER.index(o.verdict))
+    return replace(worst, findings=(*a.findings, *b.findings))
+
+
 def overall(outcomes: Iterable[Outcome]) -> Verdict:
     """One verdict for many outcomes: findings win, then inconclusive, then not run; nothing is not run."""
     verdicts = {o.verdict for o in outcomes}
-    for verdict in (Verdict.FINDINGS, Verdict.INCONCLUSIVE, Verdict.NOT_RUN, Verdict.CLEAN):
-        if verdict in verdicts:
-            return verdict
-    return Verdict.NOT_RUN
+    return next((v for v in _ORDER if v in verdicts), Verdict.NOT_RUN)

@@ -26,7 +26,7 @@ from verify.check.sanitize import check_tools
 from verify.check.subject import Subject
 from verify.check.traffic import check_traffic
 from verify.contract import Contract
-from verify.device.interface import TOOLS, Device, DeviceInfo, Tool
+from verify.device.interface import TOOLS, Device, Tool
 from verify.device.sanitizer.suppress import suppression_notes, suppressions_of
 from verify.discovery import fixture_file, own_contract_files, source_file
 from verify.finding import Outcome
@@ -42,6 +42,9 @@ from verify.selection import select_names
 
 Check = Callable[[Subject], list[Outcome]]
 Progress = Callable[[str], None]
+
+PLANNED_MULTIPROCESSORS = 132
+"""What a plan is asked for where there is no device to ask: an H100 or H200."""
 
 NATIVE_CHECKS: Mapping[str, Check] = {
     "compare": check_compare,
@@ -131,6 +134,31 @@ def prepare(
     return Prepared(contract, build, resolved, cases)
 
 
+@dataclass(frozen=True)
+class Target:
+    """One kernel on one device, built for one architecture."""
+
+    contract: Contract
+    device: Device | None
+    architecture: str
+    sm_count: int
+
+
+def targets_of(selection: Selection, device: Device | None) -> list[Target]:
+    """What a run goes over: on the CPU device, each architecture that a contract names."""
+    targets = []
+    for contract in selection.contracts:
+        wanted = (selection.architecture,) if selection.architecture else contract.architectures
+        if device is None:
+            targets.append(Target(contract, None, wanted[-1], PLANNED_MULTIPROCESSORS))
+            continue
+        for variant in device.variants(wanted):
+            info = variant.info()
+            architecture = selection.architecture or info.architecture
+            targets.append(Target(contract, variant, architecture, info.sm_count))
+    return targets
+
+
 def run_gate(selection: Selection, device: Device | None, missing: str, progress: Progress) -> Report:
     """Verify everything selected. missing: why there is no device, when there is none.
 
@@ -138,43 +166,52 @@ def run_gate(selection: Selection, device: Device | None, missing: str, progress
     """
     started = time.monotonic()
     checks = selection.checks or usual_checks(device)
-    info = device.info() if device is not None else None
-    reports = []
-    architectures = [selection.architecture or _own_architecture(c, info) for c in selection.contracts]
+    targets = targets_of(selection, device)
     with (
         tempfile.TemporaryDirectory(prefix="verify-") as scratch,
         ThreadPoolExecutor(len(os.sched_getaffinity(0))) as compilers,
     ):
         # Later kernels compile while earlier ones run. What fails here fails again, and is told, in its turn.
-        for contract, architecture in list(zip(selection.contracts, architectures, strict=True))[1:]:
-            compilers.submit(build_harness, contract, architecture, progress)
-        for contract, architecture in zip(selection.contracts, architectures, strict=True):
-            begun = time.monotonic()
-            progress(f"{contract.name}: building the harness")
-            sm_count = info.sm_count if info is not None else 132
-            ready = prepare(contract, selection.select, architecture, sm_count, progress)
-            if device is None:
-                outcomes = _without_device(ready, checks, missing)
-            else:
-                folder = Path(scratch) / contract.name
-                outcomes = run_checks(ready, device, checks, folder, selection, progress)
-            reports.append(
-                KernelReport(
-                    contract.name,
-                    str(source_file(contract).name),
-                    {r.fixture.name: r.fixture.pins for r in ready.fixtures},
-                    tuple(outcomes),
-                    rungs(contract, ready.cases, outcomes),
-                    time.monotonic() - begun,
-                )
-            )
+        for target in targets[1:]:
+            compilers.submit(build_harness, target.contract, target.architecture, progress)
+        reports = [
+            _run_target(target, selection, checks, missing, Path(scratch), progress) for target in targets
+        ]
     notes = _notes(device, selection.contracts)
+    info = device.info() if device is not None else None
     return Report(tuple(reports), info, tuple(checks), notes, time.monotonic() - started, selection.strict)
 
 
-def _own_architecture(contract: Contract, info: DeviceInfo | None) -> str:
-    """The device's architecture; without one, the newest that the contract names."""
-    return info.architecture if info is not None else contract.architectures[-1]
+def _run_target(
+    target: Target,
+    selection: Selection,
+    checks: Sequence[str],
+    missing: str,
+    scratch: Path,
+    progress: Progress,
+) -> KernelReport:
+    begun = time.monotonic()
+    contract = target.contract
+
+    def say(text: str) -> None:
+        progress(f"{target.architecture} {text}")
+
+    say(f"{contract.name}: building the harness")
+    ready = prepare(contract, selection.select, target.architecture, target.sm_count, say)
+    if target.device is None:
+        outcomes = _without_device(ready, checks, missing)
+    else:
+        folder = scratch / f"{contract.name}-{target.architecture}"
+        outcomes = run_checks(ready, target.device, checks, folder, selection, say)
+    return KernelReport(
+        contract.name,
+        source_file(contract).name,
+        target.architecture,
+        {r.fixture.name: r.fixture.pins for r in ready.fixtures},
+        tuple(outcomes),
+        rungs(contract, ready.cases, outcomes),
+        time.monotonic() - begun,
+    )
 
 
 def _notes(device: Device | None, contracts: Sequence[Contract]) -> tuple[str, ...]:

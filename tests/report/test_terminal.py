@@ -29,7 +29,7 @@ FINDING = Finding(
 
 
 def report_of(*outcomes: Outcome) -> Report:
-    kernel = KernelReport("k", "k.cu", {"edge": "An edge.", "wide": "A width."}, outcomes)
+    kernel = KernelReport("k", "k.cu", "sm_90", {"edge": "An edge.", "wide": "A width."}, outcomes)
     return Report((kernel,), DEVICE, ("compare", "racecheck"), ("suppressed: nothing",), 1.5)
 
 

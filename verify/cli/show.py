@@ -14,7 +14,7 @@ from verify.cli.console import out, progress_line
 from verify.contract import Contract
 from verify.discovery import fixture_file
 from verify.fixture.schema import load_fixtures
-from verify.gate import prepare
+from verify.gate import PLANNED_MULTIPROCESSORS, prepare
 from verify.oracle.visibility import REQUIRED, weakest_position
 from verify.report.band import LEGEND, draw
 from verify.selection import SelectionError
@@ -33,7 +33,9 @@ def show(
     wanted_kernel, _, name = fixture.rpartition("/")
     contract = _contract_with(name, kernels or ([wanted_kernel] if wanted_kernel else []))
     with progress_line(quiet) as progress:
-        ready = prepare(contract, lambda _: (name,), arch, 132, progress)
+        ready = prepare(
+            contract, lambda _: (name,), arch or contract.architectures[-1], PLANNED_MULTIPROCESSORS, progress
+        )
     resolved = ready.fixtures[0]
     case = next(iter(build_cases(contract, resolved)))
     if as_json:

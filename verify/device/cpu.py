@@ -76,6 +76,10 @@ class CpuDevice:
             {"g++": find_toolchain().gxx_version},
         )
 
+    def variants(self, architectures: Sequence[str]) -> tuple[CpuDevice, ...]:
+        """One device for each architecture: PTX image, ``__CUDA_ARCH__`` path, limits and properties."""
+        return tuple(replace(self, architecture=architecture) for architecture in architectures)
+
     def notes(self) -> tuple[str, ...]:
         """What every report prints."""
         return ("the CPU device checks the PTX of the kernel, not the machine code that ptxas makes of it",)

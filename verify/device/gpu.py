@@ -68,6 +68,10 @@ class GpuDevice:
             first.name + many, "gpu", first.architecture, first.sm_count, first.free_bytes, versions
         )
 
+    def variants(self, architectures: Sequence[str]) -> tuple[GpuDevice, ...]:
+        """Itself: a GPU has one architecture, and what is built for an older one runs on it from PTX."""
+        return (self,)
+
     def notes(self) -> tuple[str, ...]:
         """What every report prints: the tools' blind spot, and a tool that is missing or too old."""
         lines = ["no compute-sanitizer tool sees races between blocks on global memory; --device cpu does"]

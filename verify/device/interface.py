@@ -126,6 +126,11 @@ class Device(Protocol):
 
     def info(self) -> DeviceInfo: ...
 
+    def variants(self, architectures: Sequence[str]) -> Sequence[Device]:
+        """The devices that verify a contract of these architectures: the CPU device plays each in turn, a GPU
+        is what it is."""
+        ...
+
     def execute(self, job: Job, progress: Progress | None = None) -> Execution: ...
 
     def notes(self) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ class KernelReport:
 
     kernel: str
     source: str
+    architecture: str
     pins: Mapping[str, str]
     outcomes: tuple[Outcome, ...]
     rungs: Mapping[str, str] = field(default_factory=dict)
@@ -78,6 +79,7 @@ def as_json(report: Report) -> dict[str, Any]:
             {
                 "kernel": k.kernel,
                 "source": k.source,
+                "architecture": k.architecture,
                 "seconds": round(k.seconds, 3),
                 "ladder": dict(k.rungs),
                 "fixtures": [{"name": name, "pins": pins} for name, pins in k.pins.items()],

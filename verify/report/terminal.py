@@ -37,8 +37,9 @@ def print_report(report: Report, console: Console, verbose: bool = False) -> Non
 def verdict_line(report: Report) -> Text:
     """The last line: the verdict, what it stands on, and how long it took."""
     tally = counts(report.outcomes)
-    kernels = ", ".join(k.kernel for k in report.kernels) or "nothing"
-    device = f"{report.device.name} ({report.device.architecture})" if report.device else "no device"
+    kernels = ", ".join(dict.fromkeys(k.kernel for k in report.kernels)) or "nothing"
+    architectures = ", ".join(dict.fromkeys(k.architecture for k in report.kernels))
+    device = f"{report.device.name} ({architectures})" if report.device else "no device"
     parts = [f"{n} {v}" for v, n in tally.items() if n]
     warnings = sum(f.severity is Severity.WARNING for f in report.findings)
     if warnings:
@@ -50,7 +51,10 @@ def verdict_line(report: Report) -> Text:
 def _table(kernel: KernelReport, checks: tuple[str, ...]) -> Table:
     present = [c for c in CHECKS if c in checks or any(o.check == c for o in kernel.outcomes)]
     table = Table(
-        title=f"{kernel.kernel}  ({kernel.source})", title_justify="left", pad_edge=False, box=SIMPLE_HEAD
+        title=f"{kernel.kernel}  ({kernel.source}, {kernel.architecture})",
+        title_justify="left",
+        pad_edge=False,
+        box=SIMPLE_HEAD,
     )
     table.add_column("fixture", no_wrap=True)
     for check in present:

@@ -23,7 +23,7 @@ from verify.contract import Contract
 from verify.device.interface import Device
 from verify.device.select import NoDevice, select_device
 from verify.discovery import SUFFIX, fixture_file, load_contract
-from verify.finding import CHECKS, Outcome, Severity, Verdict
+from verify.finding import CHECKS, Outcome, Severity, Verdict, worse
 from verify.fixture.schema import load_fixtures
 from verify.gate import Selection, run_gate, usual_checks
 from verify.report.report import outcome_as_json, outcome_from_json
@@ -147,7 +147,12 @@ def _outcomes(item: CheckItem) -> dict[str, Outcome]:
     stored = json.loads(results.read_text(encoding="utf-8"))
     if "error" in stored:
         pytest.fail(stored["error"], pytrace=False)
-    return {f"{o['fixture']}/{o['check']}": outcome_from_json(o) for o in stored["outcomes"]}
+    merged: dict[str, Outcome] = {}
+    for plain in stored["outcomes"]:
+        outcome = outcome_from_json(plain)
+        key = f"{outcome.fixture}/{outcome.check}"
+        merged[key] = worse(merged[key], outcome) if key in merged else outcome
+    return merged
 
 
 def _run_batch(item: CheckItem) -> dict[str, Any]:
