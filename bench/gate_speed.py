@@ -86,9 +86,8 @@ def main() -> None:
             return
         spent, done, fixtures = naive_seconds(options.kernel, options.sample, Path(scratch))
     naive = spent * fixtures / done
-    print(
-        f"naive     {naive:8.1f} s  ({len(WAYS)} builds and processes a fixture; {done} of {fixtures} timed: {spent:.1f} s)"
-    )
+    timed = f"{done} of {fixtures} fixtures timed: {spent:.1f} s"
+    print(f"naive     {naive:8.1f} s  ({len(WAYS)} builds and processes a fixture; {timed})")
     print(f"naive / cold = {naive / cold:.1f}   naive / warm = {naive / warm:.1f}")
 
 
