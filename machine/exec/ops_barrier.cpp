@@ -39,8 +39,18 @@ void arrive(const Inst& i, Warp& w, Mask lanes, const Frame& frame) {
     if (expected == 0 || expected % kWarp != 0 || expected > room)
       tell_fault(w, i, lanes, Fault::barrier_count, "a count of " + std::to_string(expected) + " threads in a block of " + std::to_string(block.info.threads));
   }
-  if (b.in_use && b.expected != expected)
-    tell_fault(w, i, lanes, Fault::barrier_count, "counts of " + std::to_string(b.expected) + " and " + std::to_string(expected) + " threads at one barrier (0: all)");
+  if (b.in_use && b.expected != expected) {
+    // Which of the two is wrong nobody can say: both are told.
+    const std::string detail = "counts of " + std::to_string(b.expected) + " and " + std::to_string(expected) + " threads at one barrier (0: all)";
+    tell_fault(w, i, lanes, Fault::barrier_count, detail);
+    if (w.observer != nullptr) {
+      FaultEvent e;
+      e.fault = Fault::barrier_count;
+      e.lanes = b.first.active;
+      e.detail = detail;
+      w.observer->fault(b.first, e);
+    }
+  }
   const auto kind = static_cast<std::uint8_t>(reduce_of(i));
   if (b.in_use && use_of(i) != BarrierUse::arrive && b.use != 0xff && b.use != kind)
     tell_fault(w, i, lanes, Fault::barrier_mixed, "different operations at one barrier");
@@ -49,7 +59,7 @@ void arrive(const Inst& i, Warp& w, Mask lanes, const Frame& frame) {
     b.in_use = true;
     b.expected = expected;
     b.use = 0xff;
-    b.first = &i;
+    b.first = w.point(i, lanes);
   }
   if (use_of(i) != BarrierUse::arrive) b.use = kind;
   if (w.observer != nullptr) {

@@ -127,7 +127,7 @@ struct BarrierState {
   std::uint8_t use = 0;        // reduction kind: 0 none, else popc/and/or
   std::uint32_t reduced_count = 0;
   bool reduced_and = true, reduced_or = false;
-  const Inst* first = nullptr;
+  WarpPoint first;  // the arrival that opened it
 };
 
 // Shadow of an mbarrier's phase count, for the observer; the object itself lives in shared memory.

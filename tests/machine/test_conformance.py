@@ -74,7 +74,7 @@ def test_a_wrong_bit_is_seen(hardware: Answers) -> None:
         assert difference(form, hardware.item(key), bytes(answer))[0] > 1
 
 
-# ---- what sm_90 lacks: against the definition ---------------------------------------------------------------------
+# ---- what sm_90 lacks: against the definition -----------------------------------------------------
 
 E2M1 = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
 # Every bf16, and so every sign and exponent of f32.
