@@ -21,6 +21,7 @@ from verify.case.case import Case
 from verify.check.compare import check_compare
 from verify.check.determinism import check_determinism
 from verify.check.launch import check_launch
+from verify.check.parity import check_parity
 from verify.check.poison import check_poison
 from verify.check.sanitize import check_tools
 from verify.check.subject import Subject
@@ -52,6 +53,7 @@ NATIVE_CHECKS: Mapping[str, Check] = {
     "determinism": check_determinism,
     "launch": check_launch,
     "traffic": check_traffic,
+    "parity": check_parity,
 }
 
 

@@ -50,7 +50,8 @@ def _scales(raw: np.ndarray, dtype: str) -> Tensor:
     if dtype == "bf16":
         return bits.view(torch.bfloat16).double()
     codes = bits.to(torch.int64)
-    return torch.where(codes == 255, torch.nan, torch.ldexp(torch.ones(1, dtype=torch.float64), codes - 127))
+    powers = torch.ldexp(torch.ones_like(codes, dtype=torch.float64), codes - 127)
+    return torch.where(codes == 255, torch.nan, powers)
 
 
 def _linear(case: Case, weights: Tensor, factor: Tensor) -> Tracked:
