@@ -3,10 +3,12 @@
 
 #include <cuda_runtime_api.h>
 
+#include <exception>
 #include <string>
 #include <utility>
 
 #include "runtime/background.hpp"
+#include "runtime/exit.hpp"
 #include "runtime/schedule.hpp"
 
 namespace machine::runtime {
@@ -57,6 +59,8 @@ cudaError_t entry(const char* name, Body&& body) {
     return conclude(name, code, {});
   } catch (const ApiError& error) {
     return conclude(name, error.code, error.why);
+  } catch (const std::exception& error) {
+    refuse(std::string(name) + ": the CPU device failed: " + error.what());
   }
 }
 

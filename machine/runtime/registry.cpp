@@ -76,10 +76,10 @@ Module& Program::loaded() {
   if (module) return *module;
   start();
   const PtxEntry* entry = best_ptx(binary, options().architecture);
-  if (!broken.empty() || !entry) refuse_program(*this);
+  if (ptx.empty() && (!broken.empty() || !entry)) refuse_program(*this);
   DeviceAccess access;  // symbols get their initial values
   try {
-    std::string text = unpacked(entry->text, options().unpacked);
+    std::string text = ptx.empty() ? unpacked(entry->text, options().unpacked) : ptx;
     while (!text.empty() && text.back() == '\0') text.pop_back();  // stored with padding
     module = load_ptx(text, machine_options());
   } catch (const BrokenFatBinary& error) {
@@ -88,6 +88,19 @@ Module& Program::loaded() {
     refuse(error.what());
   }
   return *module;
+}
+
+Program& add_program(std::unique_ptr<Program> program) {
+  registry().programs.push_back(std::move(program));
+  return *registry().programs.back();
+}
+
+CUkern_st& add_kernel(Program& program, std::string name) {
+  auto kernel = std::make_unique<CUkern_st>();
+  kernel->program = &program;
+  kernel->name = std::move(name);
+  program.kernels.push_back(std::move(kernel));
+  return *program.kernels.back();
 }
 
 CUkern_st* find_kernel(const void* function) {
@@ -150,8 +163,7 @@ void** __cudaRegisterFatBinary(void* wrapper) {
   } catch (const BrokenFatBinary& error) {
     program->broken = error.what;
   }
-  registry().programs.push_back(std::move(program));
-  return reinterpret_cast<void**>(registry().programs.back().get());
+  return reinterpret_cast<void**>(&add_program(std::move(program)));
 }
 
 void __cudaRegisterFatBinaryEnd(void** handle) {
@@ -170,11 +182,7 @@ void __cudaUnregisterFatBinary(void**) {}  // its kernels may still be pending; 
 void __cudaRegisterFunction(void** handle, const char* host, char*, const char* name, int, uint3*, uint3*, dim3*,
                             dim3*, int*) {
   Lock lock(state_mutex());
-  auto kernel = std::make_unique<CUkern_st>();
-  kernel->program = &program_of(handle);
-  kernel->name = name;
-  registry().functions[host] = kernel.get();
-  program_of(handle).kernels.push_back(std::move(kernel));
+  registry().functions[host] = &add_kernel(program_of(handle), name);
 }
 
 void __cudaRegisterVar(void** handle, char* host, char*, const char* name, int, size_t size, int constant, int) {

@@ -23,6 +23,7 @@ struct Variable {
 // One fat binary: one translation unit, or one library loaded at run time. Its PTX is loaded when first needed.
 struct Program {
   FatBinary binary;
+  std::string ptx;     // of a library that is plain PTX text
   std::string broken;  // why it cannot be used, one line, empty when it can
   std::unique_ptr<Module> module;
   std::vector<std::unique_ptr<CUkern_st>> kernels;
@@ -31,6 +32,10 @@ struct Program {
   // Loads the best PTX image. Refuses the run when there is none, naming the flags that mend it.
   Module& loaded();
 };
+
+// Program and kernel handles live as long as the process: work may still be pending when they are unregistered.
+Program& add_program(std::unique_ptr<Program> program);
+CUkern_st& add_kernel(Program& program, std::string name);
 
 // The kernel behind a host function pointer or a cudaKernel_t. Throws ApiError(cudaErrorInvalidDeviceFunction).
 CUkern_st& kernel_of(const void* function);

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <exception>
+#include <new>
 
 #include "memory/address_space.hpp"
 #include "runtime/api.hpp"
@@ -172,9 +174,15 @@ TaskPtr task_of(const Work& work, std::uint64_t stream) {
     // After a sticky error nothing runs any more, but for host functions, which a program may wait for.
     if (context_error() && !self.is_host_function) return;
     Observer* checks = observer();
-    if (checks) checks->operation_begin(self.told);
-    std::visit(Perform{self}, work);
-    if (checks) checks->operation_end(self.told);
+    try {
+      if (checks) checks->operation_begin(self.told);
+      std::visit(Perform{self}, work);
+      if (checks) checks->operation_end(self.told);
+    } catch (const std::bad_alloc&) {
+      refuse("this computer ran out of memory while it did " + self.told.name);
+    } catch (const std::exception& error) {
+      refuse("the CPU device failed while it did " + self.told.name + ": " + error.what());
+    }
   };
   return task;
 }

@@ -24,6 +24,7 @@ SELF_CHECKING = (
     "errors",
     "graphs",
     "late",
+    "library",
     "launches",
     "memory",
     "per_thread",
