@@ -278,6 +278,9 @@ class ModuleImpl final : public Module {
     for (const auto& f : module_.functions)
       if (f.is_kernel && f.has_body) kernels_[std::string(f.name)] = std::make_unique<KernelImpl>(module_, f, options);
   }
+  ~ModuleImpl() override {
+    for (const auto& g : module_.globals) AddressSpace::instance().release(g.object->base);
+  }
   const Kernel* kernel(std::string_view name) const override {
     auto found = kernels_.find(std::string(name));
     return found == kernels_.end() ? nullptr : found->second.get();
