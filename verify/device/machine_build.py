@@ -38,6 +38,8 @@ FLAGS = (
     # The machine's arithmetic is PTX's: no fused operation that the PTX does not ask for, no reordering.
     "-ffp-contract=off",
     "-fno-math-errno",
+    # Nothing looks at floating-point exceptions; without this, selections by comparison are not vectorised.
+    "-fno-trapping-math",
     "-fvisibility-inlines-hidden",
 )
 
