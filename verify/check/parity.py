@@ -28,6 +28,7 @@ from verify.finding import Finding, Outcome
 from verify.harness.build import BuildError, build_harness
 from verify.harness.plan import query_plans
 from verify.oracle.expectation import OracleError, Quantity, expect
+from verify.oracle.formats import round_to
 from verify.oracle.tracked import Tracked
 
 
@@ -172,7 +173,7 @@ def _judge_fixture(
                 found = _compare(one, _Disagreement(oracle, quantity, other, seen[quantity.name]), repeat)
                 findings += found
                 key = f"slack {oracle}"
-                margin = slack(other.value, quantity.bound + other.bound, seen[quantity.name])
+                margin = slack(other.value, _both_bounds(quantity, other), seen[quantity.name])
                 measures[key] = min(float(measures.get(key, np.inf)), margin)  # type: ignore[arg-type]
     if not compared:
         return Outcome.inconclusive("parity", name, fixture, "no oracle gave a quantity of this kernel")
@@ -180,10 +181,17 @@ def _judge_fixture(
     return Outcome.judge("parity", name, fixture, findings, strict=subject.strict, measures=measures)
 
 
+def _both_bounds(quantity: Quantity, other: Tracked) -> np.ndarray:
+    """The sum of both bounds. An exact result was still rounded once, to the format it is stored in."""
+    if not quantity.exact or quantity.dtype is None:
+        return quantity.bound + other.bound
+    return np.abs(round_to(quantity.dtype, other.value) - other.value) + 2 * other.bound
+
+
 def _compare(one: Ran, pair: _Disagreement, repeat: str) -> list[Finding]:
     """A finding when an element is farther from the oracle's than both bounds allow."""
     case, name = one.run.case, pair.quantity.name
-    joint = Quantity(name, pair.other.value, pair.quantity.bound + pair.other.bound)
+    joint = Quantity(name, pair.other.value, _both_bounds(pair.quantity, pair.other))
     wrong = outside_bound(joint, pair.seen)
     if not wrong.any():
         return []
