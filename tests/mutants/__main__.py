@@ -19,6 +19,7 @@ from verify.selection import SelectionError, select_names
 
 EXIT_SURVIVORS = 1
 EXIT_NO_DEVICE = 3
+MOST_ALARMS = 20
 
 
 def parser() -> argparse.ArgumentParser:
@@ -75,8 +76,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for kernel in dict.fromkeys(m.kernel for m in mutants):
             alarms += try_right(kernel, device, asked.right, say)
         print(f"the right kernels, {asked.right} times each: {len(alarms)} false alarms")
-        for alarm in alarms:
+        for alarm in alarms[:MOST_ALARMS]:
             print(f"  {alarm}")
+        if len(alarms) > MOST_ALARMS:
+            print(f"  and {len(alarms) - MOST_ALARMS} more; --json has them all")
     killed = sum(t.fate is Fate.KILLED for t in tried)
     seconds = time.monotonic() - started
     print(f"{killed} of {len(tried)} mutants killed on {device.info().name} in {seconds:.0f} s")
