@@ -128,9 +128,9 @@ bool run_block(Block& block, Worker& k, std::uint64_t round) {
     Warp& w = *block.warps[at];
     if (!runnable(w)) continue;
     ran = true;
-    const auto polls = k.polls, clock = k.clock;
+    const auto polls = k.polls;
     run_warp(w, quantum);
-    const bool polled = k.polls != polls && k.clock == clock && (w.stop == Stop::paused || w.stop == Stop::yielded);
+    const bool polled = w.stop == Stop::yielded || (k.polls != polls && w.stop == Stop::paused);
     k.all_polling = k.all_polling && polled;
     if (k.status != LaunchStatus::ok) return true;
     if (w.alive != 0 && !runnable(w)) settle_gathering(w);

@@ -21,6 +21,9 @@ constexpr std::uint64_t kChunks = 16;
 // full quanta, or this many rounds when the warps yield by themselves (a bounded retry must come to its end before).
 constexpr std::uint64_t kIdleQuanta = 16;
 constexpr unsigned kIdleRounds = 20'000;
+// The same where a clock is read between the polls: a wait with a time limit must come to its end before, but a clock that
+// only sets the pace of the polling (cuda::barrier) must not hide a deadlock. In warp instructions.
+constexpr std::uint64_t kTimedIdle = 20'000'000;
 
 constexpr unsigned kDefaultControl = 0x1f80;
 
@@ -91,7 +94,7 @@ void run_blocks(Worker& k, Shared& shared, std::uint64_t first, std::uint64_t la
   std::vector<std::uint32_t> free_slots;
   std::uint64_t next = first, round = 0;
   unsigned quiet = 0;
-  std::uint64_t changes = 0, quiet_since = 0;
+  std::uint64_t changes = 0, quiet_since = 0, clock_since = 0;
   while ((next < last || !resident.empty()) && k.status == LaunchStatus::ok) {
     while (resident.size() < limit && next < last) {
       if (idle.empty()) {
@@ -132,8 +135,10 @@ void run_blocks(Worker& k, Shared& shared, std::uint64_t first, std::uint64_t la
     const bool idle_round = polling && !finished && k.memory_changes == changes;
     changes = k.memory_changes;
     quiet = idle_round ? quiet + 1 : 0;
-    if (quiet == 0) quiet_since = k.executed;
-    if (quiet >= kIdleRounds || k.executed - quiet_since > kIdleQuanta * k.options->quantum * std::max<std::uint64_t>(resident.size(), 1)) {
+    if (quiet == 0) quiet_since = k.executed, clock_since = k.clock;
+    const bool timed = k.clock != clock_since;
+    const std::uint64_t patience = timed ? kTimedIdle : kIdleQuanta * k.options->quantum * std::max<std::uint64_t>(resident.size(), 1);
+    if ((quiet >= kIdleRounds && !timed) || k.executed - quiet_since > patience) {
       stall(k, resident, LaunchStatus::deadlock, Fault::deadlock, "deadlock: every warp waits or polls memory that nobody changes");
       break;
     }

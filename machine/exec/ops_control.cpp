@@ -137,6 +137,7 @@ const Inst* trap(const Inst& i, Warp& w, Mask mask) {
 const Inst* nanosleep(const Inst& i, Warp& w, Mask mask) {
   const Mask lanes = mask & w.active;
   if (lanes == 0) return &i + 1;
+  ++w.worker->clock;  // time passes: what sleeps between its polls waits with a pace, or with an end
   return stopped(w, Stop::yielded, &i + 1);
 }
 
