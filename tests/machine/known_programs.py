@@ -36,11 +36,11 @@ HEADERS = (
 
 @dataclass(frozen=True)
 class Expectation:
-    """What a faulty program must be found guilty of. kind: how the finding's kind begins."""
+    """What a faulty program must be found guilty of. kinds: how the finding's kind may begin."""
 
     program: str
     tool: str
-    kind: str
+    kinds: tuple[str, ...]
     twin: str
     level: str
 
@@ -55,7 +55,7 @@ def expectations() -> list[Expectation]:
         Expectation(
             name,
             row["tool"],
-            row["kind"],
+            (row["kind"],) if isinstance(row["kind"], str) else tuple(row["kind"]),
             row.get("twin", name.removesuffix("_faulty") + "_right"),
             row.get("level", "error"),
         )

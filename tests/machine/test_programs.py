@@ -28,7 +28,7 @@ def lines_of(finding: MachineFinding, program: str) -> set[int]:
 
 
 def fits(finding: MachineFinding, wanted: Expectation) -> bool:
-    if finding.check != wanted.tool or not finding.kind.startswith(wanted.kind):
+    if finding.check != wanted.tool or not finding.kind.startswith(wanted.kinds):
         return False
     if finding.warning != (wanted.level == "warning"):
         return False

@@ -1,6 +1,11 @@
 // The pinned source of an asynchronous copy is overwritten after the stream has been waited for.
 #include "require.cuh"
 
+__global__ void negate(int* values) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  values[i] = -values[i];
+}
+
 int main() {
   cudaStream_t stream;
   REQUIRE(cudaStreamCreate(&stream));
@@ -10,9 +15,10 @@ int main() {
   REQUIRE(cudaMalloc(&device, n * sizeof(int)));
   for (int i = 0; i < n; ++i) pinned[i] = 1;
   REQUIRE(cudaMemcpyAsync(device, pinned, n * sizeof(int), cudaMemcpyHostToDevice, stream));
+  negate<<<n / 128, 128, 0, stream>>>(device);
   REQUIRE(cudaStreamSynchronize(stream));
   for (int i = 0; i < n; ++i) pinned[i] = 2;
   REQUIRE(cudaStreamSynchronize(stream));
   REQUIRE(cudaMemcpy(host, device, n * sizeof(int), cudaMemcpyDeviceToHost));
-  return host[0] == 1 && host[n - 1] == 1 ? 0 : 4;
+  return host[0] == -1 && host[n - 1] == -1 ? 0 : 4;
 }
