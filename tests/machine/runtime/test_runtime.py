@@ -222,6 +222,24 @@ def test_damaged_fat_binary_is_one_line(toolchain: Toolchain, tmp_path: Path) ->
     assert "truncated" in result.reason
 
 
+@pytest.mark.parametrize(
+    ("old", "new"), [(b"ret;", b"rot;"), (b".entry", b".eentr"), (b".reg .b", b".reg .q"), (b"{", b"\x00")]
+)
+def test_garbage_in_the_ptx_is_one_line(old: bytes, new: bytes, tmp_path: Path) -> None:
+    """PTX that cannot be read crashes the program, loses a kernel, or passes for a clean run."""
+    data = build("printing", TOOLCHAINS[0]).read_bytes()
+    begin = data.find(b".version")
+    end = data.rfind(old, begin) + len(old)
+    assert begin > 0
+    damaged = tmp_path / "damaged"
+    damaged.write_bytes(data[:begin] + data[begin:end].replace(old, new) + data[end:])
+    damaged.chmod(0o755)
+    result, _, _ = run(damaged, tmp_path)
+    assert result.exit_code == 3, result
+    assert result.reason
+    assert "\n" not in result.reason
+
+
 def test_program_that_uses_no_gpu_is_not_verified(tmp_path: Path) -> None:
     """A program that launches nothing must not be called clean."""
     result = run_program(["true"], ProgramOptions(("memcheck",)), stdout=subprocess.DEVNULL)
