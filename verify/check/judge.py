@@ -164,7 +164,7 @@ def _element_finding(
 ) -> Finding:
     case, name = run.case, quantity.name
     first = tuple(int(i) for i in np.argwhere(wrong)[0])
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(all="ignore"):
         excess = np.where(wrong, np.abs(seen - quantity.value) / np.maximum(quantity.bound, 1e-300), -1.0)
     worst = tuple(
         int(i) for i in np.unravel_index(int(np.argmax(np.nan_to_num(excess, nan=np.inf))), seen.shape)

@@ -15,7 +15,7 @@ from datetime import date
 
 from verify.case.run import Run
 from verify.check.matrix import matrix, runs_for
-from verify.check.subject import Subject
+from verify.check.subject import Subject, run_seconds
 from verify.device.cpu import ALSO
 from verify.device.interface import Execution, RunStatus, Tool, ToolRecord
 from verify.device.sanitizer.suppress import suppressions_of, unsuppressed
@@ -27,8 +27,8 @@ PROCESSES = max(2, min(8, os.cpu_count() or 2))
 SANITIZER = "compute-sanitizer"
 """A GPU's tools among a device's versions; the CPU device has none, and no known false alarm."""
 
-RUN_SECONDS = 300.0
-"""Limit of one run under a tool, which slows a kernel down by one to two orders of magnitude."""
+SLOWDOWN = 2.5
+"""A run under a tool may take this many times as long as a native one before it counts as a hang."""
 
 FEW_RECORDS, MOST_RECORDS = 500, 20_000
 """Records printed of all cases together, which only say that there is something, and of one case alone.
@@ -128,7 +128,8 @@ def _under(subject: Subject, tools: Sequence[Tool], runs: Sequence[Run], name: s
     options = {ALSO: ",".join(tools[1:])} if len(tools) > 1 else {}
     if subject.device.name == "gpu":
         options["print-limit"] = str(MOST_RECORDS if len(runs) == 1 else FEW_RECORDS)
-    execution = subject.start(runs, f"{'-'.join(tools)}-{name}", tools[0], options, timeout=RUN_SECONDS)
+    limit = SLOWDOWN * run_seconds()
+    execution = subject.start(runs, f"{'-'.join(tools)}-{name}", tools[0], options, timeout=limit)
     version = subject.device.info().versions.get(SANITIZER)
     if version is None or not execution.records:
         return execution

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,11 @@ from verify.contract import Contract
 from verify.device.interface import Device, Execution, Job, RunResult, RunStatus, Tool
 from verify.fixture.resolve import PlanQuestion, ResolvedFixture
 from verify.oracle.expectation import Quantity, expect
+
+
+def run_seconds() -> float:
+    """What one run may take before its process is ended and the run is a hang: VERIFY_RUN_SECONDS, or 120."""
+    return float(os.environ.get("VERIFY_RUN_SECONDS", "120"))
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,7 @@ class Subject:
         name: str,
         tool: Tool | None = None,
         options: Mapping[str, str] | None = None,
-        timeout: float = 120.0,
+        timeout: float | None = None,
     ) -> Execution:
         """One job on the device: writes the pack under ``folder/name`` and executes it."""
         folder = self.folder / name
@@ -102,7 +108,7 @@ class Subject:
             runs=[run.id for run in runs],
             out=folder / "out",
             tool=tool,
-            timeout=timeout,
+            timeout=timeout or run_seconds(),
             options=options or {},
             environment={**quick, **self.environment},
         )
