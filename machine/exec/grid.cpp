@@ -31,6 +31,37 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+// Blocks with their registers and storage, kept from launch to launch: fresh pages cost more than a small launch.
+class BlockPool {
+ public:
+  static BlockPool& instance() {
+    static BlockPool* pool = new BlockPool;  // outlives static destruction, as the address space does
+    return *pool;
+  }
+  std::unique_ptr<Block> take() {
+    std::lock_guard guard(lock_);
+    if (spare_.empty()) return std::make_unique<Block>();
+    auto block = std::move(spare_.back());
+    spare_.pop_back();
+    return block;
+  }
+  void give(std::unique_ptr<Block> block) {
+    std::lock_guard guard(lock_);
+    if (spare_.size() < kMost) {
+      spare_.push_back(std::move(block));
+      return;
+    }
+    auto& space = AddressSpace::instance();
+    if (block->shared != nullptr) space.on_chip_release(block->shared, block->shared_bytes);
+    if (block->local != nullptr) space.on_chip_release(block->local, block->local_bytes);
+  }
+
+ private:
+  static constexpr std::size_t kMost = 32;
+  std::mutex lock_;
+  std::vector<std::unique_ptr<Block>> spare_;
+};
+
 struct Shared {  // of the workers of one launch
   std::chrono::steady_clock::time_point start;
   std::atomic<bool> failed{false};
@@ -99,7 +130,7 @@ void run_blocks(Worker& k, Shared& shared, std::uint64_t first, std::uint64_t la
     while (resident.size() < limit && next < last) {
       if (idle.empty()) {
         free_slots.push_back(static_cast<std::uint32_t>(pool.size()));
-        pool.push_back(std::make_unique<Block>());
+        pool.push_back(BlockPool::instance().take());
         idle.push_back(pool.back().get());
       }
       Block* b = idle.back();
@@ -155,11 +186,7 @@ void run_blocks(Worker& k, Shared& shared, std::uint64_t first, std::uint64_t la
   }
   // What was resident when the launch failed is over as well.
   for (Block* b : resident) finish_block(*b, k);
-  auto& space = AddressSpace::instance();
-  for (auto& b : pool) {
-    if (b->shared != nullptr) space.on_chip_release(b->shared, b->shared_bytes);
-    if (b->local != nullptr) space.on_chip_release(b->local, b->local_bytes);
-  }
+  for (auto& b : pool) BlockPool::instance().give(std::move(b));
   if (k.status != LaunchStatus::ok) shared.failed = true;
 }
 

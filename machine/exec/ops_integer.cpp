@@ -73,6 +73,21 @@ template <class T> struct Rem {
   }
 };
 
+// 32-bit quotients through double, which vectorises. A quotient that is not whole differs from the next whole number by at
+// least 2^-32 of itself, which no rounding of a double bridges: truncation is exact in every rounding mode.
+template <class T> T quotient32(T a, T b) {
+  const double q = static_cast<double>(a) / static_cast<double>(b == 0 ? T{1} : b);
+  return static_cast<T>(static_cast<s64>(q));
+}
+template <> struct Div<u32> { static u32 apply(u32 a, u32 b) { return b == 0 ? ~0u : quotient32(a, b); } };
+template <> struct Div<s32> { static s32 apply(s32 a, s32 b) { return b == 0 ? -1 : quotient32(a, b); } };
+template <> struct Rem<u32> { static u32 apply(u32 a, u32 b) { return b == 0 ? ~0u : a - quotient32(a, b) * b; } };
+template <> struct Rem<s32> {
+  static s32 apply(s32 a, s32 b) {
+    return b == 0 ? -1 : static_cast<s32>(static_cast<u32>(a) - static_cast<u32>(quotient32(a, b)) * static_cast<u32>(b));
+  }
+};
+
 template <class T> T low24(T v) { return std::is_signed_v<T> ? static_cast<T>(static_cast<s32>(static_cast<u32>(v) << 8) >> 8) : static_cast<T>(v & 0xffffff); }
 template <class T> struct Mul24Lo { static T apply(T a, T b) { return static_cast<T>(static_cast<wider<T>>(low24(a)) * low24(b)); } };
 template <class T> struct Mul24Hi { static T apply(T a, T b) { return static_cast<T>((static_cast<wider<T>>(low24(a)) * low24(b)) >> 16); } };
