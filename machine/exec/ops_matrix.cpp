@@ -76,12 +76,89 @@ u64 read_part(const Warp& w, const Slot* slots, const Place& p, unsigned bits) {
   return bits == 32 ? v : v >> (bits * p.part) & ((1u << bits) - 1);
 }
 
+// Fragments of A and B to matrices: element `part` of register `reg` of each lane, converted.
+template <class V, class A, class B>
+void spread(const Warp& w, const Slot* a, const Slot* b, const MmaOp& op, unsigned per, unsigned bits, V (&to_a)[16][32], V (&to_b)[32][8], A convert_a, B convert_b) {
+  const unsigned blocks = op.m / 8;
+  const u32 mask = bits == 32 ? ~0u : (1u << bits) - 1;
+  for (unsigned reg = 0; reg < op.counts[1]; ++reg) {
+    const u32* v = w.at<const u32>(a[reg]);
+    for (unsigned l = 0; l < kWarp; ++l)
+      for (unsigned part = 0; part < per; ++part)
+        to_a[group_of(l) + 8 * (reg % blocks)][quad_of(l) * per + part + reg / blocks * per * 4] = convert_a(v[l] >> (bits * part) & mask);
+  }
+  for (unsigned reg = 0; reg < op.counts[2]; ++reg) {
+    const u32* v = w.at<const u32>(b[reg]);
+    for (unsigned l = 0; l < kWarp; ++l)
+      for (unsigned part = 0; part < per; ++part) to_b[quad_of(l) * per + part + reg * per * 4][group_of(l)] = convert_b(v[l] >> (bits * part) & mask);
+  }
+}
+
+// Row r of A * B + C, its eight columns side by side.
+void row_sums(const Warp& w, const Slot* c, const MmaOp& op, unsigned r, unsigned per, unsigned bits, const double (&a)[16][32], const double (&b)[32][8], double (&sums)[8]) {
+  for (unsigned n = 0; n < 8; ++n) sums[n] = real_value(op.c, read_part(w, c, place_c(r, n, per), bits));
+  if (op.d == Type::f64) {
+    for (unsigned k = 0; k < op.k; ++k)
+      for (unsigned n = 0; n < 8; ++n) sums[n] = __builtin_fma(a[r][k], b[k][n], sums[n]);
+  } else {
+    for (unsigned k = 0; k < op.k; ++k)
+      for (unsigned n = 0; n < 8; ++n) sums[n] += a[r][k] * b[k][n];
+  }
+}
+
 // One rounding to f32, towards zero.
 float truncated(double v) {
   const float f = static_cast<float>(v);
   if (std::fabs(static_cast<double>(f)) > std::fabs(v) && std::isfinite(f)) return float_of(bits_of(f) - 1);
   return f;
 }
+
+// The fragments of m16n8k16 with 16-bit operands are matrices already: a register of A holds 8 rows of 8 columns in
+// memory order, one of B the same of its transpose. So whole registers are converted at once, and a row of D is one vector.
+template <float (*Convert)(u16)>
+void mma_16_bit(Warp& w, const Slot* d, const Slot* a, const Slot* b, const Slot* c) {
+  alignas(64) double left[16][16], right[16][8], sum[16][8];
+  for (unsigned reg = 0; reg < 4; ++reg) {
+    u16 part[64];
+    std::memcpy(part, w.at<const u32>(a[reg]), sizeof part);
+    for (unsigned r = 0; r < 8; ++r)
+      for (unsigned k = 0; k < 8; ++k) left[(reg & 1) * 8 + r][(reg >> 1) * 8 + k] = Convert(part[r * 8 + k]);
+  }
+  for (unsigned reg = 0; reg < 2; ++reg) {
+    u16 part[64];
+    std::memcpy(part, w.at<const u32>(b[reg]), sizeof part);
+    for (unsigned k = 0; k < 8; ++k)
+      for (unsigned n = 0; n < 8; ++n) right[reg * 8 + k][n] = Convert(part[n * 8 + k]);
+  }
+  for (unsigned half = 0; half < 2; ++half) {
+    const u32* even = w.at<const u32>(c[half * 2]);
+    const u32* odd = w.at<const u32>(c[half * 2 + 1]);
+    for (unsigned lane = 0; lane < 32; ++lane) {
+      sum[half * 8 + lane / 4][lane % 4 * 2] = float_of(even[lane]);
+      sum[half * 8 + lane / 4][lane % 4 * 2 + 1] = float_of(odd[lane]);
+    }
+  }
+  for (unsigned r = 0; r < 16; r += 4) {
+    double s[4][8];
+    std::memcpy(s, sum[r], sizeof s);
+    for (unsigned k = 0; k < 16; ++k)
+      for (unsigned q = 0; q < 4; ++q)
+        // Products of 16-bit numbers are exact in double, so fusing rounds as the separate sum does.
+        for (unsigned n = 0; n < 8; ++n) s[q][n] = __builtin_fma(left[r + q][k], right[k][n], s[q][n]);
+    std::memcpy(sum[r], s, sizeof s);
+  }
+  for (unsigned half = 0; half < 2; ++half) {
+    u32* even = w.at<u32>(d[half * 2]);
+    u32* odd = w.at<u32>(d[half * 2 + 1]);
+    for (unsigned lane = 0; lane < 32; ++lane) {
+      even[lane] = bits_of(canonical(truncated(sum[half * 8 + lane / 4][lane % 4 * 2])));
+      odd[lane] = bits_of(canonical(truncated(sum[half * 8 + lane / 4][lane % 4 * 2 + 1])));
+    }
+  }
+}
+
+float half_value(u16 raw) { return half_to_float(raw); }
+float bfloat_value(u16 raw) { return bfloat_to_float(raw); }
 
 const Inst* mma(const Inst& i, Warp& w, Mask mask) {
   // The members' slot is the first of the list.
@@ -92,24 +169,31 @@ const Inst* mma(const Inst& i, Warp& w, Mask mask) {
   MmaOp op;
   std::memcpy(&op, reinterpret_cast<const void*>(i.imm), sizeof op);
   const Slot *d = slots + op.starts[0], *a = slots + op.starts[1], *b = slots + op.starts[2], *c = slots + op.starts[3];
+  if (m.lanes == kFullMask && op.m == 16 && op.k == 16 && op.d == Type::f32) {
+    if (op.a == Type::bf16) return mma_16_bit<bfloat_value>(w, d, a, b, c), &i + 1;
+    if (op.a == Type::f16) return mma_16_bit<half_value>(w, d, a, b, c), &i + 1;
+  }
   const unsigned bits_a = bits_of_type(op.a), bits_c = bits_of_type(op.c), bits_d = bits_of_type(op.d);
   const unsigned per = bits_a == 64 ? 1 : 32 / bits_a, per_c = bits_c == 16 ? 2 : 1, per_d = bits_d == 16 ? 2 : 1;
   const bool integers = op.d == Type::s32;
   static thread_local double av[16][32], bv[32][8];
   static thread_local s64 ai[16][32], bi[32][8];
-  for (unsigned r = 0; r < op.m; ++r)
-    for (unsigned k = 0; k < op.k; ++k) {
-      const u64 raw = read_part(w, a, place_a(op.m, per, r, k), bits_a);
-      if (integers) ai[r][k] = whole_value(op.a, raw);
-      else av[r][k] = real_value(op.a, raw);
-    }
-  for (unsigned k = 0; k < op.k; ++k)
-    for (unsigned n = 0; n < op.n; ++n) {
-      const u64 raw = read_part(w, b, place_b(per, k, n), bits_a);
-      if (integers) bi[k][n] = whole_value(op.b, raw);
-      else bv[k][n] = real_value(op.b, raw);
-    }
+  if (bits_a == 64) {
+    for (unsigned r = 0; r < op.m; ++r)
+      for (unsigned k = 0; k < op.k; ++k) av[r][k] = double_of(read_part(w, a, place_a(op.m, per, r, k), 64));
+    for (unsigned k = 0; k < op.k; ++k)
+      for (unsigned n = 0; n < op.n; ++n) bv[k][n] = double_of(read_part(w, b, place_b(per, k, n), 64));
+  } else if (integers) {
+    spread(w, a, b, op, per, bits_a, ai, bi, [&](u32 raw) { return whole_value(op.a, raw); }, [&](u32 raw) { return whole_value(op.b, raw); });
+  } else if (op.a == Type::f16) {
+    spread(w, a, b, op, per, bits_a, av, bv, [](u32 raw) { return double{half_to_float(static_cast<u16>(raw))}; }, [](u32 raw) { return double{half_to_float(static_cast<u16>(raw))}; });
+  } else if (op.a == Type::bf16) {
+    spread(w, a, b, op, per, bits_a, av, bv, [](u32 raw) { return double{bfloat_to_float(static_cast<u16>(raw))}; }, [](u32 raw) { return double{bfloat_to_float(static_cast<u16>(raw))}; });
+  } else {
+    spread(w, a, b, op, per, bits_a, av, bv, [&](u32 raw) { return real_value(op.a, raw); }, [&](u32 raw) { return real_value(op.b, raw); });
+  }
   u64 out[16][8];
+  double sums[8];
   for (unsigned r = 0; r < op.m; ++r)
     for (unsigned n = 0; n < op.n; ++n) {
       const u64 raw = read_part(w, c, place_c(r, n, per_c), bits_c);
@@ -119,11 +203,8 @@ const Inst* mma(const Inst& i, Warp& w, Mask mask) {
         if (op.saturate) sum = std::clamp<s64>(sum, INT32_MIN, INT32_MAX);
         out[r][n] = static_cast<u32>(sum);
       } else {
-        double sum = real_value(op.c, raw);
-        if (op.d == Type::f64)
-          for (unsigned k = 0; k < op.k; ++k) sum = __builtin_fma(av[r][k], bv[k][n], sum);
-        else
-          for (unsigned k = 0; k < op.k; ++k) sum += av[r][k] * bv[k][n];
+        if (n == 0) row_sums(w, c, op, r, per_c, bits_c, av, bv, sums);
+        const double sum = sums[n];
         if (op.d == Type::f64) out[r][n] = bits_of(sum);
         else if (op.d == Type::f32) out[r][n] = bits_of(canonical(truncated(sum)));
         else out[r][n] = encode(sum, kF16, 'n', false);
