@@ -117,6 +117,7 @@ float truncated(double v) {
 // memory order, one of B the same of its transpose. So whole registers are converted at once, and a row of D is one vector.
 template <float (*Convert)(u16)>
 void mma_16_bit(Warp& w, const Slot* d, const Slot* a, const Slot* b, const Slot* c) {
+  using Row = double __attribute__((vector_size(64)));  // the compiler splits it where vectors are shorter
   alignas(64) double left[16][16], right[16][8], sum[16][8];
   for (unsigned reg = 0; reg < 4; ++reg) {
     u16 part[64];
@@ -139,12 +140,14 @@ void mma_16_bit(Warp& w, const Slot* d, const Slot* a, const Slot* b, const Slot
     }
   }
   for (unsigned r = 0; r < 16; r += 4) {
-    double s[4][8];
+    Row s[4];
     std::memcpy(s, sum[r], sizeof s);
-    for (unsigned k = 0; k < 16; ++k)
-      for (unsigned q = 0; q < 4; ++q)
-        // Products of 16-bit numbers are exact in double, so fusing rounds as the separate sum does.
-        for (unsigned n = 0; n < 8; ++n) s[q][n] = __builtin_fma(left[r + q][k], right[k][n], s[q][n]);
+    for (unsigned k = 0; k < 16; ++k) {
+      Row column;
+      std::memcpy(&column, right[k], sizeof column);
+      // Products of 16-bit numbers are exact in double: there is one rounding, fused or not.
+      for (unsigned q = 0; q < 4; ++q) s[q] += left[r + q][k] * column;
+    }
     std::memcpy(sum[r], s, sizeof s);
   }
   for (unsigned half = 0; half < 2; ++half) {
