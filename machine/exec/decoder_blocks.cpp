@@ -1,0 +1,146 @@
+// Scopes, labels and basic blocks of the function being decoded; the program that comes of it.
+#include "decoder.hpp"
+
+#include <cstring>
+
+#include "kernel.hpp"
+
+namespace machine {
+
+void Decoder::close_scope() {
+  auto scope = std::move(scopes_.back());
+  scopes_.pop_back();
+  for (auto& p : scope.pending) {
+    auto found = scope.labels.find(p.label);
+    if (found == scope.labels.end()) {
+      if (scopes_.empty()) {
+        line_ = p.line;
+        fail("label '" + std::string(p.label) + "' is not defined");
+      }
+      scopes_.back().pending.push_back(p);
+    } else if (p.table != ~std::size_t{0}) {
+      tables_[p.table][p.index] = found->second;
+    } else {
+      inst_targets_.push_back({p.inst, found->second});
+    }
+  }
+}
+
+void Decoder::place_label(std::string_view label) {
+  close_block();
+  begin_block_ = true;
+  if (!scopes_.back().labels.emplace(label, static_cast<std::uint32_t>(function.code.size())).second)
+    fail("label '" + std::string(label) + "' is defined twice");
+}
+
+void Decoder::begin_block() {
+  begin_block_ = false;
+  block_open_ = true;
+  mode_ = -1;
+  function.blocks.emplace_back();
+  function.blocks.back().id = program.block_count++;
+  Inst inst;
+  inst.fn = enter_block;
+  inst.pc = pc_;
+  inst.guard = true_;
+  inst.data = &function.blocks.back();
+  inst.extra = function.blocks.back().id;
+  block_inst_ = static_cast<std::uint32_t>(function.code.size());
+  function.code.push_back(inst);
+}
+
+void Decoder::close_block() { block_open_ = false; }
+
+Inst& Decoder::emit(Handler handler) {
+  if (begin_block_) begin_block();
+  Inst inst;
+  inst.fn = handler;
+  inst.pc = pc_;
+  inst.guard = guard_;
+  inst.flip = flip_;
+  function.code.push_back(inst);
+  return function.code.back();
+}
+
+void Decoder::need_mode(Mode mode) {
+  const int rounding = mode.rounding == 'n' ? 0 : mode.rounding == 'm' ? 1 : mode.rounding == 'p' ? 2 : 3;
+  const std::int32_t wanted = (mode.flush ? 1 : 0) | rounding << 1;
+  if (begin_block_) begin_block();
+  if (mode_ == wanted) return;
+  mode_ = wanted;
+  const auto guard = guard_;
+  const auto flip = flip_;
+  guard_ = true_;
+  flip_ = 0;
+  emit(set_mode).imm = wanted;
+  guard_ = guard;
+  flip_ = flip;
+}
+
+void Decoder::label_target(Inst& inst, std::string_view label) {
+  scopes_.back().pending.push_back({static_cast<std::uint32_t>(&inst - function.code.data()), label, line_});
+}
+
+const std::vector<std::string_view>* Decoder::branch_targets(std::string_view name) const {
+  for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
+    if (auto found = scope->targets.find(name); found != scope->targets.end()) return &found->second;
+  return nullptr;
+}
+
+std::size_t Decoder::new_table(std::size_t size) {
+  tables_.emplace_back(size, 0);
+  return tables_.size() - 1;
+}
+void Decoder::table_target(std::size_t table, std::size_t index, std::string_view label) {
+  scopes_.back().pending.push_back({0, label, line_, table, index});
+}
+void Decoder::use_table(Inst& inst, std::size_t table) {
+  inst_tables_.push_back({static_cast<std::uint32_t>(&inst - function.code.data()), table});
+}
+
+void Decoder::finish() {
+  pc_ = static_cast<std::uint32_t>(program.statements.size());
+  program.statements.push_back({line_, location_, "ret"});
+  const Opcode* ret = find_opcode("ret");
+  modifiers_.clear();
+  operands_.clear();
+  taken_ = 0;
+  ret->decode(*this);
+  close_scope();
+  for (const auto& [inst, target] : inst_targets_) function.code[inst].target = &function.code[target];
+  for (const auto& [inst, table] : inst_tables_) {
+    std::vector<std::byte> blob(tables_[table].size() * sizeof(const Inst*));
+    for (std::size_t k = 0; k < tables_[table].size(); ++k) {
+      const Inst* target = &function.code[tables_[table][k]];
+      std::memcpy(blob.data() + k * sizeof target, &target, sizeof target);
+    }
+    function.blobs.push_back(std::move(blob));
+    function.code[inst].data = function.blobs.back().data();
+  }
+}
+
+std::unique_ptr<Program> decode_program(const ModuleText& module, const FunctionText& kernel, const SharedLayout& shared,
+                                        std::span<const Param> params, const Options& options) {
+  auto program = std::make_unique<Program>();
+  program->kernel = kernel.name;
+  program->shared = &shared;
+  program->params = params;
+  Function& entry = program->functions.emplace_back();
+  entry.name = kernel.name;
+  entry.is_kernel = true;
+  program->by_name[entry.name] = &entry;
+  for (std::size_t k = 0; k < program->functions.size(); ++k) {
+    Function& f = program->functions[k];
+    const auto& text = k == 0 ? kernel : module.functions[module.by_name.at(f.name)];
+    Decoder decoder(module, *program, f, options);
+    decoder.run(Text(module.text, text.body_begin, text.body_end, text.body_line));
+    program->calls |= f.calls;
+  }
+  program->local.bytes = entry.local_bytes;
+  constexpr std::uint32_t kStack = 16 << 10;
+  program->local_bytes = entry.local_bytes + (program->calls ? kStack : 0);
+  program->communicates |= program->grid_sync;
+  return program;
+}
+
+}  // namespace machine
