@@ -5,13 +5,17 @@
 //   t  one fp32 value in device memory
 //   x  bf16 [B, K], B from 1 to 8         y  bf16 or fp32 [B, N]
 //
-// One warp computes ROWS rows. In one step every lane takes 32 consecutive weights (16 bytes) of each row, a warp
-// 1024. Weights go through a ring of shared memory by cp.async; a lane copies only what it reads itself, so
-// the ring needs a wait and no barrier. Scales are fetched one step ahead, activations eight weights ahead.
+// One warp computes ROWS rows. In one step every lane takes 32 consecutive weights (16 bytes) of each row, a
+// warp 1024. Weights go through a ring of shared memory by cp.async; a lane copies only what it reads itself,
+// so the ring needs a wait and no barrier. Scales are fetched one step ahead, activations eight weights ahead.
 //
 // An E2M1 magnitude is the high byte of an fp16 number whose low byte is zero, so one byte-permute over a
-// table of eight bytes decodes four weights: no table in memory. Sixteen weights run into one raw fp32 chain, a
-// lane's step into two, and a scale costs one FMA a chain. Every product is exact in fp32.
+// table of eight bytes decodes four weights: no table in memory.
+//
+// Order of additions: sixteen weights run into one raw fp32 chain by FMAs, a lane's step into two; each chain is
+// then scaled and added to the lane's total by one FMA, chain after chain, step after step; the lanes' totals
+// are added in pairs 16, 8, 4, 2 and 1 lanes apart; one product with t, one rounding to y. Products of a weight
+// and an activation are exact.
 //
 // What a scale code means is what its format says: E4M3 0x7F and 0xFF and E8M0 0xFF are NaN and reach y, E8M0
 // code 0 is 2^-127, and a negative scale is used with its sign. Do not compile with -ftz=true or
@@ -61,8 +65,8 @@ struct fp4_matvec_plan_result {
 // What the launch would do; cudaErrorInvalidValue for arguments that it refuses. Host only, no CUDA call.
 cudaError_t fp4_matvec_plan(const fp4_matvec_args* args, int sm_count, fp4_matvec_plan_result* result);
 
-// Enqueues the product on `stream`. Refuses bad arguments before anything is launched or touched. May be captured
-// into a CUDA graph.
+// Enqueues the product on `stream`. Refuses bad arguments before anything is launched or touched. May be
+// captured into a CUDA graph.
 cudaError_t fp4_matvec_launch(const fp4_matvec_args* args, cudaStream_t stream);
 
 }  // extern "C"
@@ -100,7 +104,8 @@ __device__ __forceinline__ void copy_async(uint4* destination, const uint8_t* so
 // Copies `bytes` (0 to 16) and zeroes the rest of the 16; bytes that are not copied are not read.
 __device__ __forceinline__ void copy_async(uint4* destination, const uint8_t* source, int bytes) {
   const auto shared = static_cast<uint32_t>(__cvta_generic_to_shared(destination));
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(source), "r"(bytes) : "memory");
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(source), "r"(bytes)
+               : "memory");
 }
 
 __device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
@@ -112,7 +117,8 @@ __device__ __forceinline__ void wait_copies() {
 
 __device__ __forceinline__ float2 halves_to_floats(uint32_t pair) {
   float2 result;
-  asm("{\n\t.reg .b16 low, high;\n\tmov.b32 {low, high}, %2;\n\tcvt.f32.f16 %0, low;\n\tcvt.f32.f16 %1, high;\n\t}"
+  asm("{\n\t.reg .b16 low, high;\n\tmov.b32 {low, high}, %2;\n\t"
+      "cvt.f32.f16 %0, low;\n\tcvt.f32.f16 %1, high;\n\t}"
       : "=f"(result.x), "=f"(result.y)
       : "r"(pair));
   return result;
@@ -235,7 +241,8 @@ __device__ __forceinline__ void store(const fp4_matvec_args& args, int column, i
 }
 
 template <fp4_scale_format FORMAT, int BATCH, int ROWS>
-__global__ void __launch_bounds__(kWarps * kLanes, kResidentBlocks<BATCH>) product(const fp4_matvec_args args) {
+__global__ void __launch_bounds__(kWarps * kLanes, kResidentBlocks<BATCH>)
+    product(const fp4_matvec_args args) {
   __shared__ uint4 ring[kWarps][kDepth][ROWS][kLanes];
 
   const int lane = threadIdx.x % kLanes;
@@ -359,7 +366,9 @@ __global__ void __launch_bounds__(kWarps * kLanes, kResidentBlocks<BATCH>) produ
   }
 }
 
-bool aligned(const void* pointer, uintptr_t bytes) { return reinterpret_cast<uintptr_t>(pointer) % bytes == 0; }
+bool aligned(const void* pointer, uintptr_t bytes) {
+  return reinterpret_cast<uintptr_t>(pointer) % bytes == 0;
+}
 
 // Whether `rows` rows of `pitch` elements of `size` bytes can be counted in bytes by 63 bits.
 bool countable(int64_t rows, int64_t pitch, int64_t size) { return pitch <= INT64_MAX / size / rows; }
@@ -375,8 +384,8 @@ bool shapes_accepted(const fp4_matvec_args& a) {
   if (a.x_pitch < a.k || a.x_pitch % 8 != 0) return false;
   if (a.y_pitch < a.n) return false;
   if (a.rows_per_warp != 0 && (a.b != 1 || (a.rows_per_warp != 2 && a.rows_per_warp != 4))) return false;
-  return countable(a.n, a.weight_pitch, 1) && countable(a.n, a.scale_pitch, 2) && countable(a.b, a.x_pitch, 2) &&
-         countable(a.b, a.y_pitch, 4);
+  return countable(a.n, a.weight_pitch, 1) && countable(a.n, a.scale_pitch, 2) &&
+         countable(a.b, a.x_pitch, 2) && countable(a.b, a.y_pitch, 4);
 }
 
 bool pointers_accepted(const fp4_matvec_args& a) {
@@ -422,7 +431,8 @@ const void* kernel_for(int scale_format, const fp4_matvec_plan_result& plan) {
 
 }  // namespace fp4_matvec
 
-extern "C" cudaError_t fp4_matvec_plan(const fp4_matvec_args* args, int sm_count, fp4_matvec_plan_result* result) {
+extern "C" cudaError_t fp4_matvec_plan(const fp4_matvec_args* args, int sm_count,
+                                       fp4_matvec_plan_result* result) {
   using namespace fp4_matvec;
   if (!args || !result || sm_count < 1 || !shapes_accepted(*args)) return cudaErrorInvalidValue;
   const int rows = rows_per_warp(*args, sm_count);

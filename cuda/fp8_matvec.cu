@@ -3,11 +3,14 @@
 //   W  E4M3, [N, K] bytes          s  one fp32 scale for each row
 //   x  bf16 [B, K], B from 1 to 8  y  bf16 or fp32 [B, N]
 //
-// One warp computes ROWS rows. In one step every lane takes 16 consecutive weights (16 bytes) of each row, a warp
-// 512, each lane's octets in two accumulator chains. Weights go through a ring of shared memory by cp.async; a
-// lane copies only what it reads itself, so the ring needs a wait and no barrier. Activations are fetched eight
-// ahead. An E4M3 number is exact in fp16 and every product is exact in fp32. Codes 0x7F and 0xFF are NaN and
+// One warp computes ROWS rows. In one step every lane takes 16 consecutive weights (16 bytes) of each row, a
+// warp 512. Weights go through a ring of shared memory by cp.async; a lane copies only what it reads itself, so
+// the ring needs a wait and no barrier. Activations are fetched eight ahead. Codes 0x7F and 0xFF are NaN and
 // reach y; a negative scale is used with its sign.
+//
+// Order of additions: a lane has two fp32 chains of FMAs through all steps, one for each octet of a step; they
+// are added; the lanes' sums are added in pairs 16, 8, 4, 2 and 1 lanes apart; one product with the row's scale,
+// one rounding to y. Products of a weight and an activation are exact.
 
 #include <cuda_runtime.h>
 
@@ -48,8 +51,8 @@ struct fp8_matvec_plan_result {
 // What the launch would do; cudaErrorInvalidValue for arguments that it refuses. Host only, no CUDA call.
 cudaError_t fp8_matvec_plan(const fp8_matvec_args* args, int sm_count, fp8_matvec_plan_result* result);
 
-// Enqueues the product on `stream`. Refuses bad arguments before anything is launched or touched. May be captured
-// into a CUDA graph.
+// Enqueues the product on `stream`. Refuses bad arguments before anything is launched or touched. May be
+// captured into a CUDA graph.
 cudaError_t fp8_matvec_launch(const fp8_matvec_args* args, cudaStream_t stream);
 
 }  // extern "C"
@@ -86,7 +89,8 @@ __device__ __forceinline__ void copy_async(uint4* destination, const uint8_t* so
 // Copies `bytes` (0 to 16) and zeroes the rest of the 16; bytes that are not copied are not read.
 __device__ __forceinline__ void copy_async(uint4* destination, const uint8_t* source, int bytes) {
   const auto shared = static_cast<uint32_t>(__cvta_generic_to_shared(destination));
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(source), "r"(bytes) : "memory");
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(source), "r"(bytes)
+               : "memory");
 }
 
 __device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
@@ -98,7 +102,8 @@ __device__ __forceinline__ void wait_copies() {
 
 __device__ __forceinline__ float2 halves_to_floats(uint32_t pair) {
   float2 result;
-  asm("{\n\t.reg .b16 low, high;\n\tmov.b32 {low, high}, %2;\n\tcvt.f32.f16 %0, low;\n\tcvt.f32.f16 %1, high;\n\t}"
+  asm("{\n\t.reg .b16 low, high;\n\tmov.b32 {low, high}, %2;\n\t"
+      "cvt.f32.f16 %0, low;\n\tcvt.f32.f16 %1, high;\n\t}"
       : "=f"(result.x), "=f"(result.y)
       : "r"(pair));
   return result;
@@ -174,7 +179,8 @@ __device__ __forceinline__ void store(const fp8_matvec_args& args, int column, i
 }
 
 template <int BATCH, int ROWS>
-__global__ void __launch_bounds__(kWarps * kLanes, kResidentBlocks<BATCH>) product(const fp8_matvec_args args) {
+__global__ void __launch_bounds__(kWarps * kLanes, kResidentBlocks<BATCH>)
+    product(const fp8_matvec_args args) {
   __shared__ uint4 ring[kWarps][kDepth][ROWS][kLanes];
 
   const int lane = threadIdx.x % kLanes;
@@ -260,7 +266,9 @@ __global__ void __launch_bounds__(kWarps * kLanes, kResidentBlocks<BATCH>) produ
   }
 }
 
-bool aligned(const void* pointer, uintptr_t bytes) { return reinterpret_cast<uintptr_t>(pointer) % bytes == 0; }
+bool aligned(const void* pointer, uintptr_t bytes) {
+  return reinterpret_cast<uintptr_t>(pointer) % bytes == 0;
+}
 
 // Whether `rows` rows of `pitch` elements of `size` bytes can be counted in bytes by 63 bits.
 bool countable(int64_t rows, int64_t pitch, int64_t size) { return pitch <= INT64_MAX / size / rows; }
@@ -306,7 +314,8 @@ const void* kernel_for(const fp8_matvec_plan_result& plan) {
 
 }  // namespace fp8_matvec
 
-extern "C" cudaError_t fp8_matvec_plan(const fp8_matvec_args* args, int sm_count, fp8_matvec_plan_result* result) {
+extern "C" cudaError_t fp8_matvec_plan(const fp8_matvec_args* args, int sm_count,
+                                       fp8_matvec_plan_result* result) {
   using namespace fp8_matvec;
   if (!args || !result || sm_count < 1 || !shapes_accepted(*args)) return cudaErrorInvalidValue;
   const int rows = rows_per_warp(*args, sm_count);
