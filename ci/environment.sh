@@ -58,6 +58,24 @@ make_environment() {
     echo "$made ${missing[*]}" >"$folder/complete"
 }
 
+# add_torch FOLDER: torch for the parity check, in FOLDER/torch and on PYTHONPATH. It stands apart from the rest because
+# its CUDA builds pin other versions of NVIDIA's packages than the compiler's. Without it parity is not run, and says so.
+add_torch() {
+    local target=$ROOT/$1/torch pinned
+    pinned=$(grep '^torch==' ci/parity-constraints.txt)
+    if [ "$(cat "$target/complete" 2>/dev/null)" != "$pinned" ]; then
+        echo "adding $pinned for the parity check (once; needs the network)" >&2
+        rm -rf "$target"
+        if "$PYTHON" -m pip install --quiet --disable-pip-version-check --target "$target" "$pinned"; then
+            echo "$pinned" >"$target/complete"
+        else
+            echo "$pinned could not be installed: the parity check is not run" >&2
+            rm -rf "$target"
+        fi
+    fi
+    export PYTHONPATH=$target${PYTHONPATH:+:$PYTHONPATH}
+}
+
 # use_system MODULE...: the modules are names as they are imported.
 use_system() {
     local missing folder=build/venv-system

@@ -61,7 +61,7 @@ def test_a_record_of_the_batch_is_given_to_the_case_that_repeats_it(tmp_path: Pa
     assert (str(finding.source), finding.function) == ("k.cu:7", "double")
     assert finding.repeat == "python -m verify sanitize --tool memcheck double -k one --device gpu"
     assert sorted((len(j.runs), j.options["print-limit"]) for j in made.device.jobs) == [
-        *[(1, "20000")] * 4,
+        *[(1, "2000")] * 4,
         (4, "500"),
     ]
 

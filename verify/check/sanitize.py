@@ -30,7 +30,7 @@ SANITIZER = "compute-sanitizer"
 SLOWDOWN = 2.5
 """A run under a tool may take this many times as long as a native one before it counts as a hang."""
 
-FEW_RECORDS, MOST_RECORDS = 500, 20_000
+FEW_RECORDS, MOST_RECORDS = 500, 2_000
 """Records printed of all cases together, which only say that there is something, and of one case alone.
 
 Racecheck gives a record for each byte, so one missing barrier can print gigabytes; the summary line still
