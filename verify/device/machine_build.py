@@ -111,8 +111,10 @@ def _plan(folders: Sequence[str]) -> _Plan:
     if tools.gxx is None:
         raise MachineBuildError(tools.missing["g++"])
     include = _cuda_include(tools)
-    flags = (*FLAGS, *processor_flags(str(tools.gxx)), f"-I{folder}", "-isystem", str(include))
-    identity = (tools.gxx_version, *flags, processor())
+    chosen = (*FLAGS, *processor_flags(str(tools.gxx)))
+    flags = (*chosen, f"-I{folder}", "-isystem", str(include))
+    # Not the folders: another checkout or environment with the same texts shares what is built.
+    identity = (tools.gxx_version, *chosen, processor())
     version = (include / "cuda_runtime_api.h").read_bytes()
     keys = {source: digest([*identity, version, *_closure(source, folder)]) for source in sources}
     return _Plan(tools, folder, flags, identity, keys)
