@@ -96,7 +96,8 @@ def source_file(contract: Contract) -> Path:
 def fixture_file(contract: Contract) -> Path:
     """The fixture file: beside the contract, or among the suite's own."""
     beside = contract.directory / f"{contract.name}.toml"
-    return beside if beside.is_file() else resource_folder("fixtures") / f"{contract.name}.toml"
+    own = resource_folder("fixtures") / f"{contract.name}.toml"
+    return own if own.is_file() and not beside.is_file() else beside
 
 
 def find_contracts(kernels: Sequence[str] = (), folders: Iterable[Path] = ()) -> tuple[Contract, ...]:

@@ -33,7 +33,7 @@ from verify.discovery import fixture_file, own_contract_files, source_file
 from verify.finding import Outcome
 from verify.fixture.resolve import ResolvedFixture, resolve_fixtures
 from verify.fixture.schema import load_fixtures
-from verify.harness.build import Build, build_harness
+from verify.harness.build import Build, BuildError, build_harness
 from verify.harness.plan import query_plans, require_plans
 from verify.oracle.expectation import OracleError, Quantity, expect
 from verify.report.ladder import rungs
@@ -199,7 +199,10 @@ def _run_target(
         progress(f"{target.architecture} {text}")
 
     say(f"{contract.name}: building the harness")
-    ready = prepare(contract, selection.select, target.architecture, target.sm_count, say)
+    try:
+        ready = prepare(contract, selection.select, target.architecture, target.sm_count, say)
+    except BuildError as error:
+        return _unbuilt(target, selection, checks, str(error), time.monotonic() - begun)
     if target.device is None:
         outcomes = _without_device(ready, checks, missing)
     else:
@@ -213,6 +216,27 @@ def _run_target(
         tuple(outcomes),
         rungs(contract, ready.cases, outcomes),
         time.monotonic() - begun,
+    )
+
+
+def _unbuilt(
+    target: Target, selection: Selection, checks: Sequence[str], why: str, seconds: float
+) -> KernelReport:
+    """A kernel whose harness does not compile: nothing of it was verified, and the others go on."""
+    contract = target.contract
+    fixtures = load_fixtures(fixture_file(contract), contract)
+    chosen = selection.select([f.name for f in fixtures])
+    pins = {f.name: f.pins for f in fixtures if f.name in chosen}
+    outcomes = [Outcome.inconclusive(check, contract.name, name, why) for name in pins for check in checks]
+    source = source_file(contract)
+    return KernelReport(
+        contract.name,
+        source.name,
+        target.architecture,
+        pins,
+        tuple(outcomes),
+        rungs(contract, {}, ()),
+        seconds,
     )
 
 
@@ -259,7 +283,10 @@ def run_checks(
             progress(f"{ready.contract.name}: {', '.join(tools)}")
             outcomes += under_tools.result()
     if selection.keep is not None:
-        outcomes = keep_reproductions(outcomes, subject, ready.build, selection.keep)
+        try:
+            outcomes = keep_reproductions(outcomes, subject, ready.build, selection.keep)
+        except OSError as error:
+            progress(f"no reproduction folders: {error}")
     return outcomes
 
 

@@ -186,9 +186,7 @@ def _broken_sweep(subject: Subject, swept: Ran, faults: Sequence[re.Match[str]],
     )
 
 
-def fault_findings(
-    subject: Subject, run: Run, faults: Sequence[re.Match[str]], repeat: str
-) -> list[Finding]:
+def fault_findings(subject: Subject, run: Run, faults: Sequence[re.Match[str]], repeat: str) -> list[Finding]:
     """A finding for each failed call that the launcher swallowed, and for a launcher that stays broken."""
     findings: list[Finding] = []
     for fault in faults:

@@ -31,9 +31,7 @@ def under_seed(subject: Subject, runs: Sequence[Run], seed: int) -> dict[str, Ra
     return ran
 
 
-def schedule_findings(
-    subject: Subject, usual: Ran, others: Mapping[int, Ran], repeat: str
-) -> list[Finding]:
+def schedule_findings(subject: Subject, usual: Ran, others: Mapping[int, Ran], repeat: str) -> list[Finding]:
     """A finding for each output that differs from the usual schedule's under some seed."""
     findings = []
     assert usual.output is not None

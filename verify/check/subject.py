@@ -19,7 +19,11 @@ from verify.oracle.expectation import Quantity, expect
 
 def run_seconds() -> float:
     """What one run may take before its process is ended and the run is a hang: VERIFY_RUN_SECONDS, or 120."""
-    return float(os.environ.get("VERIFY_RUN_SECONDS", "120"))
+    text = os.environ.get("VERIFY_RUN_SECONDS", "120")
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"VERIFY_RUN_SECONDS: must be seconds, is {text!r}") from None
 
 
 @dataclass(frozen=True)

@@ -86,9 +86,7 @@ def row_bytes_read(
     return read.reshape(starts.shape), int(amounts[~inside].sum()), int(outside.min()) if outside.size else 0
 
 
-def _judge(
-    subject: Subject, fixture: str, runs: list[Run], executions: Mapping[str, Execution]
-) -> Outcome:
+def _judge(subject: Subject, fixture: str, runs: list[Run], executions: Mapping[str, Execution]) -> Outcome:
     name = subject.contract.name
     ran = [Ran(run, executions[run.id].results[run.id], None) for run in runs]
     unended = [r for r in ran if r.result.status is not RunStatus.DONE]

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
+from collections.abc import Sequence
+from typing import NoReturn
 
 import typer
 
+from verify.blame import EXIT_INTERNAL, blame
 from verify.cli import clean, doctor, list_, run, sanitize, show, tokens
 from verify.cli.console import USAGE_ERRORS, fail
 from verify.device import program_command
+from verify.finding import EXIT_USAGE
 from verify.harness.build import BuildError
+
+# Typer brings its own click from some version on; this is the base of its usage errors in all of them.
+_ClickException = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
 app = typer.Typer(
     name="verify",
     no_args_is_help=True,
+    pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     help="Proves that a hand-written CUDA kernel computes the right numbers, touches only the bytes it may "
     "touch, and synchronises properly: on a GPU, or on the CPU device where there is none.",
@@ -29,16 +39,31 @@ app.command("clean")(clean.clean)
 
 
 def main() -> None:
-    """Run a command; a known error is one line and its exit code, never a traceback."""
+    """Run a command; any error is one line and its exit code, never a traceback."""
     arguments = sys.argv[1:]
     try:
         if arguments[:1] == ["sanitize"] and "--" in arguments:
             # What stands behind "--" is any program with options of its own, not one of our kernels.
             raise SystemExit(program_command.main(arguments[1:]))
-        app(arguments, prog_name="verify")
-    except USAGE_ERRORS as error:
-        fail(str(error))
-    except BuildError as error:
-        fail(str(error), 3)
-    except KeyboardInterrupt:
+        code = app(arguments, prog_name="verify", standalone_mode=False)
+        raise SystemExit(code if isinstance(code, int) else 0)
+    except _ClickException as error:
+        error.show()
+        raise SystemExit(error.exit_code) from None
+    except (KeyboardInterrupt, typer.Abort):
         fail("interrupted; nothing was verified", 130)
+    except USAGE_ERRORS as error:
+        _end(arguments, str(error), EXIT_USAGE)
+    except BuildError as error:
+        _end(arguments, str(error), EXIT_INTERNAL)
+    except Exception as error:
+        if os.environ.get("VERIFY_TRACEBACK"):
+            raise
+        _end(arguments, *blame(error))
+
+
+def _end(arguments: Sequence[str], message: str, code: int) -> NoReturn:
+    """The error on standard error, and as JSON on standard output where JSON was asked for."""
+    if "--json" in arguments:
+        print(json.dumps({"schema": 1, "verdict": "error", "exit_code": code, "error": message}))
+    fail(message, code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,7 +13,7 @@ from verify.case.case import Case
 from verify.cli import options
 from verify.cli.console import out, progress_line
 from verify.contract import Contract
-from verify.discovery import fixture_file
+from verify.discovery import find_contracts, fixture_file
 from verify.fixture.schema import load_fixtures
 from verify.gate import PLANNED_MULTIPROCESSORS, prepare
 from verify.oracle.visibility import REQUIRED, weakest_position
@@ -57,7 +58,7 @@ def show(
 
 def _contract_with(name: str, kernels: list[str]) -> Contract:
     known: list[str] = []
-    for contract in options.contracts(kernels):
+    for contract in find_contracts(kernels, [Path.cwd()]):
         names = [f.name for f in load_fixtures(fixture_file(contract), contract)]
         if name in names:
             return contract

@@ -78,6 +78,10 @@ class CpuDevice:
 
     def variants(self, architectures: Sequence[str]) -> tuple[CpuDevice, ...]:
         """One device for each architecture: PTX image, ``__CUDA_ARCH__`` path, limits and properties."""
+        for architecture in architectures:
+            if architecture not in ARCHITECTURES:
+                known = ", ".join(ARCHITECTURES)
+                raise ValueError(f"{architecture}: the CPU device plays {known} (--arch, or the contract's)")
         return tuple(replace(self, architecture=architecture) for architecture in architectures)
 
     def notes(self) -> tuple[str, ...]:

@@ -31,7 +31,10 @@ def counters_by_run(session: Session, launches: Sequence[Mapping[str, Any]]) -> 
         elif not OWN.match(launch["kernel"]):
             groups[-1].append(launch)
     if len(groups) - 1 != len(runs) or groups[-1]:
-        raise ValueError(f"{len(groups) - 1} groups of launches were counted for {len(runs)} runs")
+        raise ValueError(
+            f"launches do not pair with runs ({len(groups) - 1} groups, {len(runs)} runs): is the kernel "
+            "launched on another stream than the caller's?"
+        )
     counters: dict[str, dict[str, int]] = {}
     for run, group in zip(runs, groups, strict=False):
         names = {address: name for name, address in session.buffers[run].items()}

@@ -45,9 +45,9 @@ class Report:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """All findings, errors before warnings."""
+        """All findings: errors before warnings, those with a source line before their consequences."""
         found = [f for o in self.outcomes for f in o.findings]
-        return tuple(sorted(found, key=lambda f: f.severity is not Severity.ERROR))
+        return tuple(sorted(found, key=lambda f: (f.severity is not Severity.ERROR, f.source is None)))
 
     @property
     def verdict(self) -> Verdict:

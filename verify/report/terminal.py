@@ -19,7 +19,8 @@ _CELL = {
     Verdict.INCONCLUSIVE: ("unsure", "bold yellow"),
     Verdict.NOT_RUN: ("not run", "yellow"),
 }
-SHOWN_FINDINGS = 3
+SHOWN_FINDINGS = 1
+"""Of one kernel, check and kind; the rest are the same fault in other fixtures more often than not."""
 
 
 def print_report(report: Report, console: Console, verbose: bool = False) -> None:
@@ -40,11 +41,15 @@ def verdict_line(report: Report) -> Text:
     kernels = ", ".join(dict.fromkeys(k.kernel for k in report.kernels)) or "nothing"
     architectures = ", ".join(dict.fromkeys(k.architecture for k in report.kernels))
     device = f"{report.device.name} ({architectures})" if report.device else "no device"
-    parts = [f"{n} {v}" for v, n in tally.items() if n]
+    words = {Verdict.FINDINGS: "with findings"}
+    parts = [f"{n} {words.get(v, v)}" for v, n in tally.items() if n]
     warnings = sum(f.severity is Severity.WARNING for f in report.findings)
+    if errors := len(report.findings) - warnings:
+        parts.append(f"{errors} finding{'s' if errors > 1 else ''}")
     if warnings:
         parts.append(f"{warnings} warning{'s' if warnings > 1 else ''}")
-    text = f"{str(report.verdict).upper()}: {kernels} on {device}: {', '.join(parts) or 'no check ran'}"
+    shown = ", ".join(parts) or "nothing ran"
+    text = f"{str(report.verdict).upper()}: {kernels} on {device}: checks of fixtures: {shown}"
     return Text(f"{text} in {report.seconds:.1f} s", style=_CELL[report.verdict][1])
 
 

@@ -19,6 +19,7 @@ import pytest
 from filelock import FileLock
 from rich.text import Text
 
+from verify.blame import blame
 from verify.contract import Contract
 from verify.device.interface import Device
 from verify.device.select import NoDevice, select_device
@@ -26,6 +27,7 @@ from verify.discovery import SUFFIX, fixture_file, load_contract
 from verify.finding import CHECKS, Outcome, Severity, Verdict, worse
 from verify.fixture.schema import load_fixtures
 from verify.gate import Selection, run_gate, usual_checks
+from verify.harness.build import BuildError
 from verify.report.report import outcome_as_json, outcome_from_json
 from verify.report.terminal import finding_text
 
@@ -171,7 +173,7 @@ def _run_batch(item: CheckItem) -> dict[str, Any]:
         report = run_gate(
             selection, None if isinstance(device, NoDevice) else device, missing, lambda _: None
         )
-    except (ValueError, RuntimeError) as error:
+    except Exception as error:
         # Stored, so that the other workers fail with the same reason instead of trying again.
-        return {"error": f"{type(error).__name__}: {error}"}
+        return {"error": str(error) if isinstance(error, BuildError) else blame(error)[0]}
     return {"outcomes": [outcome_as_json(o) for o in report.outcomes]}

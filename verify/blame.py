@@ -1,0 +1,36 @@
+"""Whose error is it? An exception as one line for a person, and the exit code that goes with it."""
+
+from __future__ import annotations
+
+import traceback
+
+from verify.finding import EXIT_USAGE
+
+EXIT_INTERNAL = 3
+
+
+def blame(error: BaseException) -> tuple[str, int]:
+    """One line that names file, line and error, and an exit code.
+
+    An exception that passed through a contract's own code is the contract's: usage, with the contract's line.
+    A ValueError is somebody's input. Anything else is a defect of the suite, and verifies nothing.
+    """
+    what = f"{type(error).__name__}: {_text(error)}"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = next((f for f in reversed(frames) if f.filename.endswith("_contract.py")), None)
+    if own is not None:
+        return f"{own.filename}:{own.lineno}: in {own.name}: {what}", EXIT_USAGE
+    if isinstance(error, ValueError):
+        return _text(error), EXIT_USAGE
+    if isinstance(error, OSError):
+        return what, EXIT_INTERNAL
+    last = frames[-1] if frames else None
+    where = f" ({last.filename}:{last.lineno})" if last is not None else ""
+    return f"this is a defect of verify, not of the kernel: {what}{where}", EXIT_INTERNAL
+
+
+def _text(error: BaseException) -> str:
+    """The message; a KeyError's is its argument, not that argument's repr."""
+    if isinstance(error, KeyError) and error.args:
+        return str(error.args[0])
+    return " ".join(str(error).split())
