@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from verify.consistency import contradictions
 from verify.contract import Contract
 from verify.resources import resource_folder
 
@@ -83,6 +84,8 @@ def check_contract(contract: Contract, path: Path) -> None:
             raise ContractError(f"{path}: {intermediate.name}: {intermediate.buffer!r} is not a buffer")
     if contract.batch is not None and contract.symbol(contract.batch) is None:
         raise ContractError(f"{path}: batch: {contract.batch!r} is not a symbol")
+    for line in contradictions(contract, path):
+        raise ContractError(line)
     if not source_file(contract).is_file():
         raise ContractError(f"{path}: source: there is no {contract.source} beside the contract or in cuda/")
 

@@ -80,7 +80,7 @@ def test_finding_says_where_what_and_how_to_repeat() -> None:
 def test_many_findings_of_a_kind_are_cut_but_counted() -> None:
     """A wall of findings hides the second kind; none may vanish from the count or from --verbose."""
     outcome = Outcome.judge("racecheck", "k", "edge", [FINDING] * 9)
-    assert "6 more findings" in printed(report_of(outcome))
+    assert "8 more findings" in printed(report_of(outcome))
     assert printed(report_of(outcome), verbose=True).count("shared-memory hazard") == 9
 
 

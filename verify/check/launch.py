@@ -33,6 +33,7 @@ STREAM_ROUNDS = 4
 _FAULT = re.compile(r"pass=(\d+) call=(\d+) calls=(\d+) failed=(\S+) returned=(\S+)")
 _REPORTED = "a runtime call that fails inside the launcher makes it return an error"
 _RECOVERED = "after a failed call, the next call on good input succeeds"
+_IN_STREAM = "the entry's work goes to the caller's stream, behind what is there already"
 _STREAMS = "calls on two streams at once share no workspace and no other state"
 
 
@@ -64,7 +65,39 @@ def check_launch(subject: Subject) -> list[Outcome]:
         return [
             Outcome.inconclusive("launch", subject.contract.name, f, f"no interposer: {error}") for f in runs
         ]
-    return [_judge(subject, f, one, ran, sweep) for f, one in runs.items()]
+    order = _stream_order(subject, [run for one in runs.values() for run in one.ordinary])
+    return [_judge(subject, f, one, ran, sweep, order.get(f, [])) for f, one in runs.items()]
+
+
+def _stream_order(subject: Subject, runs: Sequence[Run]) -> dict[str, list[Finding]]:
+    """On the CPU device: the late producer again under racecheck, which sees a missing order between streams
+    whichever ran first. A GPU shows it by running the producer late."""
+    late = [run for run in runs if run.mode == "late-producer"]
+    if subject.device.name != "cpu" or not late:
+        return {}
+    if not subject.start(late, "launch-order", "racecheck").records:
+        return {}
+    found: dict[str, list[Finding]] = {}
+    for run in late:
+        execution = subject.start([run], f"launch-order-{run.id}", "racecheck")
+        repeat = subject.repeat_command("launch", run.case.fixture)
+        found[run.case.fixture] = [
+            Finding(
+                "launch",
+                subject.contract.name,
+                run.case.id,
+                record.kind,
+                record.message,
+                _IN_STREAM,
+                severity=record.severity,
+                source=record.source,
+                function=record.function,
+                repeat=repeat,
+                details=(("mode", run.mode),),
+            )
+            for record in execution.records
+        ]
+    return found
 
 
 def _ordinary_runs(subject: Subject, resolved: ResolvedFixture, fill: Fill) -> list[Run]:
@@ -116,7 +149,12 @@ def _sweep(subject: Subject, runs: Sequence[Run]) -> Execution:
 
 
 def _judge(
-    subject: Subject, fixture: str, runs: LaunchRuns, ran: Mapping[str, Ran], sweep: Execution
+    subject: Subject,
+    fixture: str,
+    runs: LaunchRuns,
+    ran: Mapping[str, Ran],
+    sweep: Execution,
+    order: Sequence[Finding],
 ) -> Outcome:
     name = subject.contract.name
     swept = Ran(runs.swept, sweep.results[runs.swept.id], None)
@@ -124,7 +162,7 @@ def _judge(
     if (unfinished := not_done("launch", subject, fixture, plain)) is not None:
         return unfinished
     repeat = subject.repeat_command("launch", fixture)
-    findings: list[Finding] = []
+    findings: list[Finding] = [*order]
     try:
         for run in runs.ordinary:
             findings += _ordinary_findings(subject, ran[run.id], repeat)

@@ -60,7 +60,7 @@ class MachineFinding:
         return ToolRecord(
             self.check,
             self.kind,
-            " ".join(part for part in (self.message, self.remedy) if part),
+            "; to mend it: ".join(part for part in (self.message, self.remedy) if part),
             Severity.WARNING if self.warning else Severity.ERROR,
             (first.kernel or None) if first else None,
             first.source[0] if first and first.source else None,

@@ -186,6 +186,24 @@ def log(x: Tracked, arithmetic: Arithmetic = F32, error: float = APPROXIMATE) ->
     return _rounded(value, carried + own, arithmetic, arithmetic.eta)
 
 
+def sqrt(x: Tracked, arithmetic: Arithmetic = F32, error: float = 0.0) -> Tracked:
+    """Square root, rounded once. ``error``: further relative error of an approximate one (APPROXIMATE).
+
+    With y within b of x, ``|sqrt y - sqrt x| <= b / (sqrt x + sqrt(x - b))``. NaN where x is negative.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value = np.sqrt(x.value)
+        lowest = np.sqrt(np.maximum(x.value - x.bound, 0.0))
+        carried = np.where(x.bound > 0, x.bound / (value + lowest), 0.0)
+        carried = np.where(x.value > 0, carried, np.sqrt(np.abs(x.bound)))
+    return _widened(_rounded(value, carried, arithmetic, arithmetic.eta), error)
+
+
+def rsqrt(x: Tracked, arithmetic: Arithmetic = F32, error: float = APPROXIMATE) -> Tracked:
+    """1 / sqrt(x) by an instruction of that relative error, or as a root and a division."""
+    return divide(exact(np.ones_like(x.value)), sqrt(x, arithmetic), arithmetic, error)
+
+
 def maximum(x: Tracked, axis: int) -> Tracked:
     """Maximum along an axis: never rounded; another element may win when bounds overlap."""
     value = x.value.max(axis)

@@ -1,0 +1,45 @@
+"""Contracts that contradict themselves: a misspelt name must not drop a check or blame the kernel."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from verify import Buffer, Global, Refusal
+from verify.consistency import contradictions
+from verify.discovery import find_contracts
+
+
+def row_softmax():
+    return find_contracts([str(Path(__file__).parent.parent / "examples" / "row_softmax")])[0]
+
+
+def test_right_contracts_have_no_contradiction() -> None:
+    """A right contract that is refused is a kernel that nobody can verify."""
+    for contract in (*find_contracts(), row_softmax()):
+        assert list(contradictions(contract, Path("c.py"))) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"exact": (("nope", "y"),)}, "exact: 'nope' is not one of normal"),
+        ({"pinned": {"nope": 2}}, "pinned: 'nope'"),
+        ({"captured_at": {"len": 3}}, "captured_at: 'len'"),
+        ({"row_reads": {"xx": 2}}, "row_reads: 'xx' is not one of x, y"),
+        ({"refusals": (Refusal("none", null=("xx",)),)}, "refusal none: 'xx'"),
+        ({"refusals": (Refusal("none", {"rowz": 0}),)}, "refusal none: symbols: 'rowz'"),
+        ({"architectures": ("sm_12",)}, "architectures: 'sm_12'"),
+        ({"entry": Global("k", ("rowz",), (1,), ("x",))}, "k: geometry: 'rowz'"),
+        ({"entry": Global("k", ("rows",), (1,), ("pich",))}, "k: args: 'pich'"),
+        ({"buffers": (Buffer("x", "float32", ("rows",)),)}, "x: dtype: 'float32' is not one of f64"),
+        ({"buffers": (Buffer("x", "f32", ("rowz",)),)}, "x: shape: 'rowz'"),
+    ],
+)
+def test_misspelt_name(change: dict, said: str) -> None:
+    """One line, with file and field and what there is."""
+    contract = dataclasses.replace(row_softmax(), **change)
+    lines = list(contradictions(contract, Path("c.py")))
+    assert any(line.startswith("c.py: ") and said in line for line in lines), lines
