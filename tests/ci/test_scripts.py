@@ -16,9 +16,11 @@ ROOT = Path(__file__).parents[2]
 def gate(
     *words: str, python: str = sys.executable, wheels: Path = ROOT / "no-wheels"
 ) -> subprocess.CompletedProcess[str]:
+    # Without the caller's PYTHONPATH: what lies there would count as installed.
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     return subprocess.run(
         [ROOT / "ci" / "gate", *words],
-        env={**os.environ, "PYTHON": python, "VERIFY_WHEELS": str(wheels)},
+        env={**inherited, "PYTHON": python, "VERIFY_WHEELS": str(wheels)},
         capture_output=True,
         text=True,
         check=False,

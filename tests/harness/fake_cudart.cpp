@@ -70,11 +70,20 @@ static Error launch(const void* function, dim3 grid, void** args) {
     } else if (is("dirty_shared_kernel")) {
         unsigned* seen = argument<unsigned*>(args, 3);
         work = [=] { for (unsigned i = 0; i < grid.x; ++i) seen[i] = 1; };
-    } else if (is("produce_kernel")) {
-        auto* to = argument<unsigned char*>(args, 0);
-        const auto* from = argument<const unsigned char*>(args, 1);
-        const auto bytes = argument<unsigned long long>(args, 2);
-        work = [=] { std::memcpy(to, from, bytes); };
+    } else if (is("move_segments")) {
+        struct Segment {
+            std::uint64_t offset, length, position;
+        };
+        auto* buffer = argument<unsigned char*>(args, 0);
+        auto* packed = argument<unsigned char*>(args, 1);
+        const auto* segments = argument<const Segment*>(args, 2);
+        const bool to_buffer = argument<bool>(args, 3);
+        work = [=] {
+            for (unsigned i = 0; i < grid.x; ++i) {
+                unsigned char *there = buffer + segments[i].offset, *here = packed + segments[i].position;
+                std::memcpy(to_buffer ? there : here, to_buffer ? here : there, segments[i].length);
+            }
+        };
     } else if (is("row_softmax")) {
         if (fault("reject-launch")) return answer(9);
         if (fault("sticky")) poisoned = true;
