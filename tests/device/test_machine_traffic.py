@@ -43,5 +43,5 @@ def test_launches_up_to_a_stamp_belong_to_its_run() -> None:
 )
 def test_launches_that_do_not_pair_with_runs_are_refused(launches: list[dict[str, Any]]) -> None:
     """Fault: after a failed run every count is given to the run before."""
-    with pytest.raises(ValueError, match="launches do not pair with runs .* 2 runs"):
+    with pytest.raises(ValueError, match=r"launches do not pair with runs .* 2 runs"):
         counters_by_run(session("one", "two"), launches)
