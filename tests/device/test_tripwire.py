@@ -31,8 +31,9 @@ class Scripted(GpuDevice):
 
 
 @pytest.fixture(autouse=True)
-def built(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tripwire, "build_tripwire", lambda name, architecture: Path(name))
+def built(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.node.get_closest_marker("gpu") is None:
+        monkeypatch.setattr(tripwire, "build_tripwire", lambda name, architecture: Path(name))
 
 
 def reports(job: Job, line: int | None = None, file: str | None = None) -> Execution:
@@ -96,3 +97,10 @@ def test_every_tripwire_has_one_marked_line_and_belongs_to_a_tool() -> None:
     for name in files:
         text = (FOLDER / f"{name}.cu").read_text()
         assert text.count("// fault\n") == 1
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("tool", TOOLS)
+def test_the_tool_of_this_machine_reports_its_tripwires(tool: Tool) -> None:
+    """Fault: the flags, or the reading of the log, do not fit the tool that is installed."""
+    assert try_tool(GpuDevice(), tool) == Availability(True, "")

@@ -6,6 +6,7 @@ An instruction that computes something else than the GPU makes every verdict of 
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +62,20 @@ def test_family_agrees_with_the_hardware(family: str, hardware: Answers, machine
 def test_matrix_product_agrees_with_the_hardware(op, hardware: Answers, machine: dict[str, bytes]) -> None:  # type: ignore[no-untyped-def]
     """Integers, f16 and f64 accumulators bit for bit; f32 within what the order of summation can move."""
     assert mma_difference(op, hardware.item(op.name), machine[op.name]) <= 1
+
+
+@pytest.mark.gpu
+def test_the_recorded_answers_are_those_of_this_gpu(hardware: Answers, tmp_path: Path) -> None:
+    """Answers recorded with an operand, a compiler or a card that the file does not tell."""
+    command = [sys.executable, str(Path(__file__).parent / "conformance" / "record.py"), "--out"]
+    done = subprocess.run(
+        [*command, str(tmp_path / "again.xz")], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    again = load_answers(tmp_path / "again.xz")
+    assert again.places == hardware.places
+    assert again.about["digest"] == hardware.about["digest"]
+    assert again.data == hardware.data
 
 
 def test_a_wrong_bit_is_seen(hardware: Answers) -> None:

@@ -29,9 +29,9 @@ from verify.finding import Finding, Outcome, SourceLine
 MUTANTS = [m for kernel in kernels_with_mutants() for m in mutants_of(kernel)]
 
 
-@pytest.fixture(scope="module")
-def trials() -> Trials:
-    device = select_device("auto")
+@pytest.fixture(scope="session")
+def trials(device_name: str) -> Trials:
+    device = select_device(device_name)
     if isinstance(device, NoDevice):
         pytest.skip(device.reason)
     return Trials(device)

@@ -1,0 +1,78 @@
+"""The gate on real devices: a case that ruins its process costs that case only, and right code is clean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from verify.device.select import NoDevice, select_device
+from verify.discovery import find_contracts
+from verify.finding import Verdict, overall
+from verify.gate import Selection, run_gate, usual_checks
+from verify.report.report import Report
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "row_softmax" / "row_softmax.cu"
+
+FRAGILE = {
+    "fragile.cu": """\
+#include <cuda_runtime.h>
+
+__global__ void fragile(const float* x, float* y, int columns) {
+    const int c = blockIdx.x * blockDim.x + threadIdx.x;
+    if (columns == 2) __trap();
+    if (columns == 3) {
+        while (*static_cast<const volatile float*>(x) == *static_cast<const volatile float*>(x)) {
+        }
+    }
+    if (columns == 5) y[1ull << 40] = 0.0f;
+    if (c < columns) y[c] = 2.0f * x[c];
+}
+""",
+    "fragile_contract.py": """\
+from verify import Buffer, Contract, Global
+from verify.oracle import tracked as t
+
+CONTRACT = Contract(
+    name="fragile",
+    source="fragile.cu",
+    symbols=("columns",),
+    buffers=(Buffer("x", "f32", ("columns",)), Buffer("y", "f32", ("columns",), role="out")),
+    entry=Global("fragile", grid=(1,), block=(32,), args=("x", "y", "columns")),
+    reference=lambda case: {"y": 2 * case.f64("x")},
+    error_model=lambda case: {"y": t.exact(case.f64("x")) * 2.0},
+)
+""",
+    "fragile.toml": 'kernel = "fragile"\n'
+    + "".join(
+        f'\n[[fixture]]\nname = "{name}"\npins = "How one launch ends."\n[fixture.symbols]\ncolumns = {n}\n'
+        for name, n in {"one": 1, "trap": 2, "endless": 3, "four": 4, "far": 5, "six": 6}.items()
+    ),
+}
+
+
+def gate(source: Path, device_name: str, *checks: str) -> Report:
+    device = select_device(device_name)
+    if isinstance(device, NoDevice):
+        pytest.skip(device.reason)
+    contracts = find_contracts([str(source)])
+    return run_gate(Selection(contracts, checks=checks or usual_checks(device)), device, "", lambda _: None)
+
+
+def test_a_case_that_ruins_its_process_costs_that_case_only(
+    device_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fault: a trap, hang or illegal address takes its neighbours' verdict with it, or is no finding."""
+    monkeypatch.setenv("VERIFY_RUN_SECONDS", "6")
+    for name, text in FRAGILE.items():
+        (tmp_path / name).write_text(text)
+    report = gate(tmp_path / "fragile.cu", device_name, "compare")
+    verdicts = {o.fixture: o.verdict for kernel in report.kernels for o in kernel.outcomes}
+    ruined = dict.fromkeys(("trap", "endless", "far"), Verdict.FINDINGS)
+    assert verdicts == {**ruined, **dict.fromkeys(("one", "four", "six"), Verdict.CLEAN)}
+
+
+def test_a_kernel_without_a_launcher_is_proven(device_name: str) -> None:
+    """Fault: a right kernel of a user is flagged, or a check of it does not run on this device."""
+    report = gate(EXAMPLE, device_name)
+    assert overall([o for kernel in report.kernels for o in kernel.outcomes]) is Verdict.CLEAN
