@@ -81,7 +81,7 @@ def machine_program(
 
     By default everything but the runtime. Raises MachineBuildError.
     """
-    plan = _plan(folders)
+    plan = _plan(tuple(folders))
     key = digest([*sorted(plan.keys.values()), *plan.identity, *_closure(source, plan.folder)])
 
     def build(entry: Path) -> None:
@@ -104,7 +104,9 @@ class _Plan:
     keys: dict[Path, str]
 
 
-def _plan(folders: Sequence[str]) -> _Plan:
+@cache
+def _plan(folders: tuple[str, ...]) -> _Plan:
+    """Worked out once a process: every job asks, and to read and follow 80 files takes half a second."""
     tools = find_toolchain()
     folder = resource_folder("machine")
     sources = sorted(file for name in folders for file in (folder / name).glob("*.cpp"))
