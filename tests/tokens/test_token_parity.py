@@ -19,8 +19,9 @@ import matvec_plan
 
 from verify.contract import Contract
 from verify.finding import Verdict
+from verify.oracle.expectation import expect
 from verify.tokens.decoder import Decoder, State
-from verify.tokens.device_path import Deviation, deviation
+from verify.tokens.device_path import Deviation, deviations
 from verify.tokens.model import Model, Shape, build_model
 from verify.tokens.operations import RESULT, CaseBuilder, Executor, Operation, Oracle
 from verify.tokens.parity import DECIDED, Decoded, compare, decode_greedily
@@ -54,11 +55,7 @@ class Judged:
     def __call__(self, operation: Operation) -> np.ndarray:
         rows = self.fault(operation)
         if operation.kernel == "flash_decode":
-            for position, case, row in zip(
-                operation.positions, builder().cases(operation), rows, strict=True
-            ):
-                found = deviation(operation, position, case, row[None])
-                self.deviations += [found] if found else []
+            self.deviations += deviations(operation, builder(), rows)
         return rows
 
 
@@ -77,6 +74,25 @@ def test_all_positions_at_once_are_what_one_by_one_is() -> None:
     model, decoded = decoding()
     logits = Decoder(model, Oracle(builder())).logits(decoded.tokens[:-1], 0, State.empty(model))
     assert np.array_equal(logits, decoded.logits)
+
+
+@pytest.mark.parametrize("kernel", sorted(RESULT))
+def test_bounds_of_all_positions_are_those_of_each_alone(kernel: str) -> None:
+    """Catches a result that is judged by another position's inputs because positions are judged together."""
+    model, decoded = decoding()
+    seen: list[Operation] = []
+
+    def recorded(operation: Operation) -> np.ndarray:
+        seen.append(operation)
+        return Oracle(builder())(operation)
+
+    Decoder(model, recorded).logits(decoded.tokens[:-1], 0, State.empty(model))
+    operation = next(o for o in seen if o.kernel == kernel)
+    together = expect(builder().joint(operation))[RESULT[kernel]]
+    for row, case in enumerate(builder().cases(operation)):
+        alone = expect(case)[RESULT[kernel]]
+        assert np.array_equal(alone.value[0], together.value[row])
+        assert np.array_equal(alone.bound[0], together.bound[row])
 
 
 def test_the_oracle_against_itself_is_clean() -> None:

@@ -63,10 +63,12 @@ def fp8_reference(case: Case) -> dict[str, np.ndarray]:
 def fp4_error_model(case: Case) -> dict[str, Tracked]:
     """Chains of 16 weights, a scale and one FMA for each, lanes added in pairs, one product, one rounding."""
     product = fp4_product(case)
-    step = case["warp_step"]
-    terms = _by_lane(_terms(product), step, CHAIN)  # [B, N, iterations, lanes, chains, 16]
-    scales = _by_lane(product.scales[None], step, CHAIN)[..., 0]
-    raw = _chain(terms)
+    terms = _terms(product)
+    # A depth is whole chains, so they are added up before the lanes without weights are filled in.
+    chains = _chain(terms.reshape(*terms.shape[:2], -1, CHAIN))
+    step = case["warp_step"] // CHAIN
+    raw = Tracked(_by_lane(chains.value, step), _by_lane(chains.bound, step))
+    scales = _by_lane(product.scales[None, :, ::CHAIN], step)  # [1, N, iterations, lanes, chains]
     lanes = exact(np.zeros((*raw.shape[:2], LANES)))
     for iteration in range(raw.shape[2]):
         for chain in range(raw.shape[4]):
@@ -78,8 +80,8 @@ def fp4_error_model(case: Case) -> dict[str, Tracked]:
 def fp8_error_model(case: Case) -> dict[str, Tracked]:
     """Two chains a lane through all iterations, added, lanes in pairs, the row's scale, one rounding."""
     product = fp8_product(case)
-    terms = _by_lane(_terms(product), case["warp_step"], 8)  # [B, N, iterations, lanes, chains, 8]
-    along = np.moveaxis(terms, 2, 4)
+    terms = _by_lane(_terms(product), case["warp_step"])  # [B, N, iterations, lanes, 16]
+    along = np.moveaxis(terms.reshape(*terms.shape[:4], -1, 8), 2, 4)
     chains = _chain(along.reshape(*along.shape[:4], -1))
     lanes = add(chains[..., 0], chains[..., 1], F32)
     return _finished(case, product, _terms(product), _added_lanes(lanes), product.scales[None, :, 0])
@@ -122,12 +124,12 @@ def _scaled_terms(product: Product) -> np.ndarray:
         return _terms(product) * product.scales[None]
 
 
-def _by_lane(values: np.ndarray, warp_step: int, chain: int) -> np.ndarray:
-    """``[..., K]`` as ``[..., iterations, lanes, chains, chain]``; zeros past K add nothing."""
+def _by_lane(values: np.ndarray, warp_step: int) -> np.ndarray:
+    """``[..., n]`` as ``[..., iterations, lanes, own]``, ``warp_step`` a step; zeros past n add nothing."""
     *lead, depth = values.shape
     spare = -depth % warp_step
     padded = np.pad(values, [(0, 0)] * len(lead) + [(0, spare)])
-    return padded.reshape(*lead, -1, LANES, warp_step // LANES // chain, chain)
+    return padded.reshape(*lead, -1, LANES, warp_step // LANES)
 
 
 def _chain(terms: np.ndarray) -> Tracked:

@@ -35,7 +35,7 @@ def draw(case: Case, width: int = _WIDTH) -> Iterator[str]:
 def _draw_buffer(case: Case, buffer: Buffer, mask: np.ndarray, width: int) -> Iterator[str]:
     axis = _varying_axis(mask)
     slots = np.moveaxis(mask, axis, -1)
-    per_row: np.ndarray = slots.reshape(mask.shape[0] if axis else 1, -1, mask.shape[axis]).any(axis=1)
+    per_row = np.asarray(slots.reshape(mask.shape[0] if axis else 1, -1, mask.shape[axis]).any(axis=1))
     count = mask.shape[axis]
     scale = max(1, -(-count // width))
     unit = "slot" if scale == 1 else f"{scale} slots"

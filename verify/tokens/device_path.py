@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from verify.case.case import Case
 from verify.case.run import Run
 from verify.check.judge import observed_quantities, outside_bound
 from verify.check.subject import Subject
 from verify.contract import Contract
 from verify.device.interface import Device
-from verify.harness.build import Build, build_harness
+from verify.harness.build import Build, build_all
 from verify.harness.plan import query_plans
 from verify.oracle.expectation import expect
 from verify.tokens.operations import RESULT, CaseBuilder, Operation, Plans
 
 _GUESSED_SM_COUNT = 132
+
+ROWS_AT_ONCE = 8
+"""Positions whose bounds are worked out together: more would not fit a processor's cache."""
 
 Progress = Callable[[str], None]
 
@@ -50,9 +53,10 @@ class Deviation:
 def build_kernels(
     contracts: Mapping[str, Contract], device: Device | None, architecture: str | None, progress: Progress
 ) -> dict[str, Build]:
-    """The harness of each kernel, for the device's architecture. Raises BuildError."""
+    """The harness of each kernel, for the device's architecture, side by side. Raises BuildError."""
     wanted = architecture or (device.info().architecture if device is not None else None)
-    return {name: build_harness(contract, wanted, progress) for name, contract in contracts.items()}
+    builds = build_all(list(contracts.values()), wanted, progress, jobs=len(os.sched_getaffinity(0)))
+    return dict(zip(contracts, builds, strict=True))
 
 
 def launcher_plans(builds: Mapping[str, Build], device: Device | None) -> Plans:
@@ -110,24 +114,38 @@ class KernelPath:
             seen = observed_quantities(run.case, one.output)[RESULT[operation.kernel]]
             self.launches += one.output.kernels
             self.elements += seen.size
-            found = deviation(operation, position, run.case, seen)
-            self.deviations += [found] if found else []
             rows.append(seen[0])
-        return np.stack(rows)
+        results = np.stack(rows)
+        self.deviations += deviations(operation, self.builder, results)
+        return results
 
 
-def deviation(operation: Operation, position: int, case: Case, seen: np.ndarray) -> Deviation | None:
-    """The first element of a result ``[1, n]`` outside the bound for the inputs of its own path, if any."""
-    quantity = expect(case)[RESULT[operation.kernel]]
-    wrong = np.argwhere(outside_bound(quantity, seen))
-    if not len(wrong):
-        return None
-    index = tuple(int(i) for i in wrong[0])
-    return Deviation(
-        position,
-        operation.place,
-        index[-1],
-        float(seen[index]),
-        float(quantity.value[index]),
-        float(quantity.bound[index]),
-    )
+def deviations(operation: Operation, builder: CaseBuilder, results: np.ndarray) -> list[Deviation]:
+    """The first element of each row of ``results`` ``[positions, n]`` that left its bound.
+
+    The bounds are those for the operation's own inputs.
+    """
+    found = []
+    for first in range(0, len(results), ROWS_AT_ONCE):
+        rows = slice(first, first + ROWS_AT_ONCE)
+        part = replace(
+            operation,
+            symbols=operation.symbols[rows],
+            arrays=operation.arrays[rows],
+            positions=operation.positions[rows],
+        )
+        quantity = expect(builder.joint(part))[RESULT[operation.kernel]]
+        wrong = outside_bound(quantity, results[rows])
+        for row in map(int, np.flatnonzero(wrong.any(1))):
+            at = row, int(wrong[row].argmax())
+            found.append(
+                Deviation(
+                    part.positions[row],
+                    operation.place,
+                    at[1],
+                    float(results[rows][at]),
+                    float(quantity.value[at]),
+                    float(quantity.bound[at]),
+                )
+            )
+    return found

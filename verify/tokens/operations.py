@@ -75,6 +75,27 @@ class CaseBuilder:
             built.append(Case(contract, f"{where}-{operation.name}", profile, values, plan, arrays))
         return built
 
+    def joint(self, operation: Operation) -> Case:
+        """All positions as the rows of one batch, for the references: a contract's rows are independent.
+
+        Not for a launch: the plan is still that of one row.
+        """
+        cases = self.cases(operation)
+        first, contract = cases[0], cases[0].contract
+        assert contract.batch is not None
+        by_row = {b.name for b in contract.buffers if b.shape[0] == contract.batch}
+        arrays = {
+            name: np.concatenate([case.arrays[name] for case in cases]) if name in by_row else array
+            for name, array in first.arrays.items()
+        }
+        lists = {
+            s.name: tuple(value for case in cases for value in case.symbols[s.name])
+            for s in contract.declared_symbols
+            if s.kind == "ints"
+        }
+        symbols = {**first.symbols, **lists, contract.batch: len(cases)}
+        return replace(first, profile="steps", symbols=symbols, arrays=arrays)
+
     def _resolved(
         self, contract: Contract, symbols: Mapping[str, Any]
     ) -> tuple[dict[str, Any], Mapping[str, int]]:
@@ -110,9 +131,6 @@ class Oracle:
         self._builder = builder
 
     def __call__(self, operation: Operation) -> np.ndarray:
-        rows = []
-        for case in self._builder.cases(operation):
-            result = RESULT[operation.kernel]
-            value = case.contract.reference(case)[result][0]
-            rows.append(round_to(case.dtype(case.contract.buffer(result)), value))
-        return np.stack(rows)
+        case, result = self._builder.joint(operation), RESULT[operation.kernel]
+        value = case.contract.reference(case)[result]
+        return np.asarray(round_to(case.dtype(case.contract.buffer(result)), value))
