@@ -40,6 +40,7 @@ from verify.report.ladder import rungs
 from verify.report.report import KernelReport, Report
 from verify.report.reproduction import keep_reproductions
 from verify.selection import select_names
+from verify.tokens.rung import TopRung
 
 Check = Callable[[Subject], list[Outcome]]
 Progress = Callable[[str], None]
@@ -63,7 +64,8 @@ class Selection:
 
     expression: ``-k`` over fixture names. fixtures: names instead of an expression; both empty means all.
     checks: empty for the device's usual ones. architecture: None builds for the device's own. keep: where a
-    folder that reproduces a finding without Python is left; None: nowhere.
+    folder that reproduces a finding without Python is left; None: nowhere. ladder: every rung of the oracle
+    ladder, so the parity check and token parity as well.
     """
 
     contracts: tuple[Contract, ...]
@@ -73,6 +75,7 @@ class Selection:
     strict: bool = False
     architecture: str | None = None
     keep: Path | None = None
+    ladder: bool = False
 
     def select(self, names: Sequence[str]) -> Sequence[str]:
         """The fixtures wanted, of all ``names``. Raises SelectionError when none is."""
@@ -168,7 +171,10 @@ def run_gate(selection: Selection, device: Device | None, missing: str, progress
     """
     started = time.monotonic()
     checks = selection.checks or usual_checks(device)
+    if selection.ladder and "parity" not in checks:
+        checks = (*checks, "parity")
     targets = targets_of(selection, device)
+    top = TopRung(selection.ladder, missing, progress)
     with (
         tempfile.TemporaryDirectory(prefix="verify-") as scratch,
         ThreadPoolExecutor(len(os.sched_getaffinity(0))) as compilers,
@@ -177,7 +183,8 @@ def run_gate(selection: Selection, device: Device | None, missing: str, progress
         for target in targets[1:]:
             compilers.submit(build_harness, target.contract, target.architecture, progress)
         reports = [
-            _run_target(target, selection, checks, missing, Path(scratch), progress) for target in targets
+            _run_target(target, selection, checks, missing, Path(scratch), progress, top)
+            for target in targets
         ]
     notes = _notes(device, selection.contracts)
     info = device.info() if device is not None else None
@@ -191,6 +198,7 @@ def _run_target(
     missing: str,
     scratch: Path,
     progress: Progress,
+    top: TopRung,
 ) -> KernelReport:
     begun = time.monotonic()
     contract = target.contract
@@ -202,13 +210,16 @@ def _run_target(
     try:
         ready = prepare(contract, selection.select, target.architecture, target.sm_count, say)
     except BuildError as error:
-        return _unbuilt(target, selection, checks, str(error), time.monotonic() - begun)
+        return _unbuilt(target, selection, checks, str(error), time.monotonic() - begun, top)
     if target.device is None:
         outcomes = _without_device(ready, checks, missing)
     else:
         folder = scratch / f"{contract.name}-{target.architecture}"
         outcomes = run_checks(ready, target.device, checks, folder, selection, say)
-    climbed = rungs(contract, ready.cases, outcomes)
+    device = target.device.name if target.device is not None else None
+    rung = top.of(contract, target.device, target.architecture)
+    outcomes += [rung.outcome(contract.name)] if rung is not None else []
+    climbed = rungs(contract, ready.cases, outcomes, device, top.text(contract, rung))
     # An oracle that arbitrary precision contradicts may judge nothing, so its word is not a clean verdict.
     outcomes += [
         Outcome.inconclusive("compare", contract.name, ready.fixtures[0].fixture.name, f"{rung} {text}")
@@ -227,7 +238,7 @@ def _run_target(
 
 
 def _unbuilt(
-    target: Target, selection: Selection, checks: Sequence[str], why: str, seconds: float
+    target: Target, selection: Selection, checks: Sequence[str], why: str, seconds: float, top: TopRung
 ) -> KernelReport:
     """A kernel whose harness does not compile: nothing of it was verified, and the others go on."""
     contract = target.contract
@@ -242,7 +253,7 @@ def _unbuilt(
         target.architecture,
         pins,
         tuple(outcomes),
-        rungs(contract, {}, ()),
+        rungs(contract, {}, outcomes, None, top.text(contract, None)),
         seconds,
     )
 

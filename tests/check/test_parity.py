@@ -33,7 +33,7 @@ def test_two_right_implementations_are_clean(tmp_path: Path) -> None:
     for outcome in check_parity(subject(tmp_path, contract=with_oracle(twice))):
         assert outcome.verdict is Verdict.CLEAN
         assert outcome.measures["elements"] == 16
-        assert outcome.measures["oracles"] == "other"
+        assert outcome.measures["elements other"] == 16
 
 
 def test_a_difference_beyond_both_bounds_is_named(tmp_path: Path) -> None:
@@ -74,6 +74,20 @@ def test_a_missing_package_is_not_run_and_says_what_to_install(tmp_path: Path) -
     assert outcome.verdict is Verdict.NOT_RUN
     assert "torch" in outcome.reason
     assert "parity" in outcome.reason
+
+
+def test_one_missing_oracle_does_not_hide_what_another_says(tmp_path: Path) -> None:
+    """Catches a missing torch that keeps the library pipeline from being asked, or counts as agreement."""
+
+    def needs_torch(case: Case) -> dict[str, Tracked]:
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+    both = dataclasses.replace(CONTRACT, parity={"torch": needs_torch, "other": twice})
+    outcome = check_parity(subject(tmp_path, contract=both))[0]
+    assert (outcome.verdict, outcome.measures["elements other"]) == (Verdict.NOT_RUN, 16)
+    apart = {"torch": needs_torch, "other": lambda case: twice(case, off=1.0)}
+    outcome = check_parity(subject(tmp_path, contract=dataclasses.replace(CONTRACT, parity=apart)))[0]
+    assert (outcome.verdict, outcome.findings[0].kind) == (Verdict.FINDINGS, "disagrees with other")
 
 
 def test_an_oracle_of_another_device_is_not_run(tmp_path: Path) -> None:

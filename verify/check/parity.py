@@ -24,7 +24,7 @@ from verify.check.native import not_done
 from verify.check.subject import Ran, Subject
 from verify.contract import Contract, KernelOracle
 from verify.discovery import find_contracts
-from verify.finding import Finding, Outcome
+from verify.finding import Finding, Outcome, Verdict
 from verify.harness.build import BuildError, build_harness
 from verify.harness.plan import query_plans
 from verify.oracle.expectation import OracleError, Quantity, expect
@@ -37,7 +37,13 @@ class MissingOracleError(RuntimeError):
 
 
 _ORACLES = Path(verify.contracts.__file__).parent / "oracles"
-Answers = Mapping[str, Callable[[Case], Mapping[str, Tracked]]]
+_REMEDIES = {
+    "cudaErrorSharedObjectInitFailed": "it needs cuBLASLt: pip install nvidia-cublas, or put "
+    "libcublasLt.so.13 on LD_LIBRARY_PATH"
+}
+"""What mends a kernel oracle that did not run, by the error that its launcher returns."""
+
+Answer = Callable[[Case], Mapping[str, Tracked]]
 
 
 @dataclass(frozen=True)
@@ -49,31 +55,40 @@ class _Disagreement:
 
 
 def check_parity(subject: Subject) -> list[Outcome]:
-    """One outcome a fixture. Measures: oracles asked, elements compared, worst slack by oracle."""
+    """One outcome a fixture. Measures: oracles asked, elements compared, worst slack by oracle.
+
+    An oracle of this device that cannot be asked leaves the verdict at ``not run``, whatever the others say,
+    save that a disagreement with one of those is a finding.
+    """
     contract = subject.contract
     if not contract.parity:
         reason = "the contract names no parity oracle; add one to its parity="
         return [Outcome.not_run("parity", contract.name, f, reason) for f in subject.cases]
-    runs = {f: runs_for("parity", cases) for f, cases in subject.cases.items()}
-    ran = subject.execute(run for listed in runs.values() for run in listed)
-    wanted = {n: o for n, o in contract.parity.items() if _applies(o, subject)}
+    wanted = {n: o for n, o in contract.parity.items() if applies(o, subject.device.name)}
     if not wanted:
         reason = f"none of its oracles ({', '.join(contract.parity)}) runs on {subject.device.name}"
         return [Outcome.not_run("parity", contract.name, f, reason) for f in subject.cases]
-    try:
-        answers = {name: _answers(subject, name, oracle, runs) for name, oracle in wanted.items()}
-    except (MissingOracleError, BuildError) as error:
-        return [Outcome.not_run("parity", contract.name, f, str(error)) for f in subject.cases]
-    return [_judge_fixture(subject, f, [ran[r.id] for r in listed], answers) for f, listed in runs.items()]
+    runs = {f: runs_for("parity", cases) for f, cases in subject.cases.items()}
+    ran = subject.execute(run for listed in runs.values() for run in listed)
+    answers: dict[str, Answer] = {}
+    missing: dict[str, str] = {}
+    for name, oracle in wanted.items():
+        try:
+            answers[name] = _answers(subject, name, oracle, runs)
+        except (MissingOracleError, BuildError) as error:
+            missing[name] = str(error)
+    return [
+        _judge_fixture(subject, f, [ran[r.id] for r in listed], answers, missing)
+        for f, listed in runs.items()
+    ]
 
 
-def _applies(oracle: object, subject: Subject) -> bool:
-    return not isinstance(oracle, KernelOracle) or subject.device.name in oracle.devices
+def applies(oracle: object, device: str) -> bool:
+    """Whether an oracle of a contract's ``parity`` can be asked on a device of that name."""
+    return not isinstance(oracle, KernelOracle) or device in oracle.devices
 
 
-def _answers(
-    subject: Subject, name: str, oracle: object, runs: Mapping[str, tuple[Run, ...]]
-) -> Callable[[Case], Mapping[str, Tracked]]:
+def _answers(subject: Subject, name: str, oracle: object, runs: Mapping[str, tuple[Run, ...]]) -> Answer:
     """What gives an oracle's answer for a case. A kernel oracle runs all cases at once, here."""
     if isinstance(oracle, KernelOracle):
         return _ask_kernel(subject, oracle, [run for listed in runs.values() for run in listed])
@@ -92,9 +107,7 @@ def _answers(
     return ask
 
 
-def _ask_kernel(
-    subject: Subject, oracle: KernelOracle, runs: list[Run]
-) -> Callable[[Case], Mapping[str, Tracked]]:
+def _ask_kernel(subject: Subject, oracle: KernelOracle, runs: list[Run]) -> Answer:
     """Runs the other kernel on the same arrays, every dead byte finite, and reads its outputs."""
     (other,) = find_contracts([str(_ORACLES / f"{oracle.kernel}_contract.py")])
     subject.progress(f"{other.name}: building the harness")
@@ -121,7 +134,9 @@ def _ask_kernel(
     def answer(case: Case) -> Mapping[str, Tracked]:
         one = ran[started[case.id].id]
         if not one.done or one.output is None:
-            raise MissingOracleError(f"{other.name} did not run: {one.result.error or one.result.status}")
+            why = one.result.error or str(one.result.status)
+            remedies = (remedy for error, remedy in _REMEDIES.items() if error in why)
+            raise MissingOracleError("; ".join([f"{other.name} did not run: {why}", *remedies]))
         seen = observed_quantities(one.run.case, one.output)
         bounds = expect(one.run.case)
         return {name: Tracked(seen[name], quantity.bound) for name, quantity in bounds.items()}
@@ -148,36 +163,40 @@ def _judge_fixture(
     subject: Subject,
     fixture: str,
     ran: list[Ran],
-    answers: Answers,
+    answers: Mapping[str, Answer],
+    missing: Mapping[str, str],
 ) -> Outcome:
     name = subject.contract.name
     if (unfinished := not_done("parity", subject, fixture, ran)) is not None:
         return unfinished
     repeat = subject.repeat_command("parity", fixture)
     findings: list[Finding] = []
-    measures: dict[str, object] = {"elements": 0, "oracles": ", ".join(answers)}
-    compared = 0
+    unanswered = dict(missing)
+    measures: dict[str, float] = {"elements": 0}
     for one in ran:
         assert one.output is not None
         seen = observed_quantities(one.run.case, one.output)
         for oracle, ask in answers.items():
             try:
-                own, answer = expect(one.run.case), ask(one.run.case)
+                own, answer = subject.expectation(one.run.case), ask(one.run.case)
             except OracleError as error:
                 return Outcome.inconclusive("parity", name, fixture, str(error))
             except MissingOracleError as error:
-                return Outcome.not_run("parity", name, fixture, str(error))
+                unanswered.setdefault(oracle, str(error))
+                continue
             for quantity in (q for q in own.values() if q.name in answer):
-                compared += quantity.value.size
                 other = answer[quantity.name]
                 found = _compare(one, _Disagreement(oracle, quantity, other, seen[quantity.name]), repeat)
                 findings += found
-                key = f"slack {oracle}"
                 margin = slack(other.value, _both_bounds(quantity, other), seen[quantity.name])
-                measures[key] = min(float(measures.get(key, np.inf)), margin)  # type: ignore[arg-type]
-    if not compared:
+                for key in ("elements", f"elements {oracle}"):
+                    measures[key] = measures.get(key, 0) + quantity.value.size
+                measures[f"slack {oracle}"] = min(measures.get(f"slack {oracle}", np.inf), margin)
+    if unanswered and not findings:
+        reason = "; ".join(unanswered.values())
+        return Outcome("parity", name, fixture, Verdict.NOT_RUN, reason=reason, measures=measures)
+    if not measures["elements"]:
         return Outcome.inconclusive("parity", name, fixture, "no oracle gave a quantity of this kernel")
-    measures["elements"] = compared
     return Outcome.judge("parity", name, fixture, findings, strict=subject.strict, measures=measures)
 
 

@@ -27,6 +27,12 @@ def run(
     as_json_text: options.Json = False,
     verbose: options.Verbose = False,
     quiet: options.Quiet = False,
+    ladder: Annotated[
+        bool,
+        typer.Option(
+            "--ladder", help="Climb the whole oracle ladder: op parity and token parity as well."
+        ),
+    ] = False,
     findings: options.KeepFolder = Path("verify-findings"),
     allow_not_run: Annotated[
         bool,
@@ -43,7 +49,7 @@ def run(
     missing = choice.reason if isinstance(choice, NoDevice) else ""
     chosen = None if isinstance(choice, NoDevice) else choice
     checks = select_checks(check or (), usual_checks(chosen))
-    selection = Selection(contracts, expression, (), checks, strict, arch, findings)
+    selection = Selection(contracts, expression, (), checks, strict, arch, findings, ladder)
     with progress_line(quiet) as progress:
         report = run_gate(selection, chosen, missing, progress)
     if as_json_text:

@@ -1,4 +1,4 @@
-"""The oracle ladder as it stands for one kernel: which rung was passed, and which was not run."""
+"""The oracle ladder as it stands for one kernel: which rung was passed, and which was not run, and why."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from verify.case.build import seeded_generator
 from verify.case.case import Case
+from verify.check.parity import applies
 from verify.contract import Contract
 from verify.finding import Outcome, Verdict, overall
 from verify.oracle.exact import sampled_disagreements
@@ -14,16 +15,26 @@ from verify.oracle.expectation import OracleError, expect
 SAMPLES = 2
 """Elements of each quantity and fixture that are computed in arbitrary precision on every run."""
 
+TOKENS = "rung 4 token parity"
+
 
 def rungs(
-    contract: Contract, cases: Mapping[str, Mapping[str, Case]], outcomes: Sequence[Outcome]
+    contract: Contract,
+    cases: Mapping[str, Mapping[str, Case]],
+    outcomes: Sequence[Outcome],
+    device: str | None,
+    tokens: str,
 ) -> Mapping[str, str]:
-    """Rung -> what was shown, from the bottom of the ladder up. A rung that was not climbed says so."""
+    """Rung -> what was shown, from the bottom of the ladder up. A rung that was not climbed says so.
+
+    device: the name of the one that the checks ran on. tokens: what the top rung says, which is climbed by
+    all kernels of the decoder together.
+    """
     return {
         "rung 1 mpmath": _mpmath(contract, cases),
-        "rung 2 float64 reference": _by_check(outcomes, "compare"),
-        "rung 3 op parity": _by_check(outcomes, "parity", "verify run --check parity"),
-        "rung 4 token parity": "not run (verify tokens)",
+        "rung 2 float64 reference": _reference(outcomes),
+        "rung 3 op parity": _parity(contract, outcomes, device),
+        TOKENS: tokens,
     }
 
 
@@ -42,15 +53,46 @@ def _mpmath(contract: Contract, cases: Mapping[str, Mapping[str, Case]]) -> str:
         for disagreement in sampled_disagreements(case, expected, SAMPLES, generator):
             return f"failed: {case.id}: {disagreement}"
         sampled += SAMPLES * len(expected)
+    if not sampled:
+        return "not run (no case was built)"
     return f"passed, {sampled} elements of the reference and of its bounds agree with 50 digits"
 
 
-def _by_check(outcomes: Sequence[Outcome], check: str, how: str = "") -> str:
-    relevant = [o for o in outcomes if o.check == check]
-    if not relevant:
-        return f"not run ({how})" if how else "not run"
-    verdict = overall(relevant)
+def _reference(outcomes: Sequence[Outcome]) -> str:
+    asked = [o for o in outcomes if o.check == "compare"]
+    if not asked:
+        return "not run (verify run --check compare)"
+    return _not_passed(asked) or f"passed, {_elements(asked, 'elements')} within their bounds"
+
+
+def _parity(contract: Contract, outcomes: Sequence[Outcome], device: str | None) -> str:
+    """Each oracle of the contract in turn: what it agreed with, or why it was not asked."""
+    asked = [o for o in outcomes if o.check == "parity"]
+    if not contract.parity:
+        return "not run (the contract names no parity oracle)"
+    if not asked:
+        return "not run (verify run --ladder, or --check parity)"
+    parts = []
+    for name, oracle in contract.parity.items():
+        own = [o for o in asked if f"elements {name}" in o.measures]
+        if own:
+            parts.append(f"{_elements(own, f'elements {name}')} within both bounds of {name}")
+        elif device is not None and not applies(oracle, device):
+            parts.append(f"{name} not run (not on the {device})")
+    return "; ".join([_not_passed(asked) or "passed", *parts])
+
+
+def _not_passed(outcomes: Sequence[Outcome]) -> str:
+    """The verdict and the first reason for it; nothing when all are clean."""
+    verdict = overall(outcomes)
     if verdict is Verdict.CLEAN:
-        elements = int(sum(o.measures.get("elements", 0) for o in relevant))
-        return f"passed, {elements:,} elements within their bounds" if elements else "passed"
-    return str(verdict)
+        return ""
+    if verdict is Verdict.FINDINGS:
+        failing = sum(o.verdict is Verdict.FINDINGS for o in outcomes)
+        return f"not passed: findings in {failing} of {len(outcomes)} fixtures"
+    reason = next(o.reason for o in outcomes if o.verdict is verdict)
+    return f"{verdict} ({reason.splitlines()[0]})"
+
+
+def _elements(outcomes: Sequence[Outcome], measure: str) -> str:
+    return f"{int(sum(o.measures.get(measure, 0) for o in outcomes)):,} elements"

@@ -91,7 +91,7 @@ class KernelPath:
 
     def __call__(self, operation: Operation) -> np.ndarray:
         """One row of results a position. Raises PathError when a run did not end well."""
-        self.progress(f"{operation.place}, {len(operation.positions)} steps")
+        self.progress(f"tokens: {operation.place}, {len(operation.positions)} steps")
         self.calls += 1
         contract = self.builder.contracts[operation.kernel]
         subject = Subject(

@@ -1,0 +1,138 @@
+"""Token parity as the ladder's top rung: runs it on a device, and says what came of it."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from verify.contract import Contract
+from verify.device.interface import Device
+from verify.discovery import own_contract_files
+from verify.finding import Finding, Outcome, Verdict
+from verify.harness.build import BuildError
+from verify.tokens.device_path import KernelPath, PathError, Progress, build_kernels, launcher_plans
+from verify.tokens.model import Shape, build_model
+from verify.tokens.operations import KERNELS, CaseBuilder, Oracle
+from verify.tokens.parity import TokenReport, compare, decode_greedily
+
+CHECK = "tokens"
+"""What outcomes and findings of this rung name as their check."""
+
+PROMISED = "the kernels choose the oracle's token at every decided step, every result within its own bound"
+
+
+@dataclass(frozen=True)
+class TokenRung:
+    """What token parity says on one device. report: None when it did not run to its end, and then reason says
+    why. launches, elements: kernels run, and results that were held against their bounds."""
+
+    device: str
+    verdict: Verdict
+    reason: str = ""
+    report: TokenReport | None = None
+    launches: int = 0
+    elements: int = 0
+
+    @property
+    def text(self) -> str:
+        """One line: the verdict, and what it stands on."""
+        if self.report is None:
+            return f"{self.verdict} ({self.reason})"
+        equal = sum(
+            a == b for a, b in zip(self.report.oracle_tokens, self.report.kernel_tokens, strict=True)
+        )
+        words = {Verdict.CLEAN: "passed", Verdict.FINDINGS: "not passed"}
+        ties = self.report.ties
+        tied = f"{len(ties)} tie{'' if len(ties) == 1 else 's'}"
+        steps = f" at step {', '.join(map(str, ties))}" if ties else ""
+        return (
+            f"{words.get(self.verdict, self.verdict)}, {equal} of {self.report.steps} tokens equal, "
+            f"{tied}{steps} (lead below the tolerance of {self.report.tolerance:.3g}); "
+            f"{self.elements:,} results of {self.launches:,} launches on {self.device}, "
+            f"{len(self.report.deviations)} outside their bounds"
+            + (f"; {self.reason}" if self.reason else "")
+        )
+
+    def outcome(self, kernel: str) -> Outcome:
+        """The rung for one of the decoder's kernels, which pass it together or not at all."""
+        if self.verdict is not Verdict.FINDINGS or self.report is None:
+            return Outcome(CHECK, kernel, "decoder", self.verdict, reason=self.reason)
+        lines = self.report.lines
+        finding = Finding(
+            CHECK,
+            kernel,
+            f"{kernel}/decoder/tokens",
+            "another token" if self.report.different else "outside the bound",
+            lines[0],
+            PROMISED,
+            where=lines[-1] if len(lines) > 1 else "",
+            repeat=f"python -m verify tokens --device {self.device}",
+        )
+        return Outcome.judge(CHECK, kernel, "decoder", [finding])
+
+
+def climb(
+    device: Device, architecture: str | None, progress: Progress, shape: Shape | None = None
+) -> TokenRung:
+    """Decode with the kernels on a device and with the oracle. What does not run is inconclusive."""
+    try:
+        report, path = token_parity(device, architecture, progress, shape)
+    except (PathError, BuildError) as error:
+        return TokenRung(device.name, Verdict.INCONCLUSIVE, str(error))
+    return TokenRung(
+        device.name, report.verdict, report.reason, report, path.launches, path.elements
+    )
+
+
+@dataclass
+class TopRung:
+    """Token parity within a gate: climbed once a device, for the kernels that its decoder is made of.
+
+    wanted: climb it at all. missing: why there is no device, when there is none.
+    """
+
+    wanted: bool
+    missing: str
+    progress: Progress
+    _climbed: dict[str, TokenRung] = field(default_factory=dict)
+
+    def of(self, contract: Contract, device: Device | None, architecture: str) -> TokenRung | None:
+        """What came of it on a device; None when it was not asked for, or for a kernel of a user."""
+        if not self.wanted or not _in_decoder(contract):
+            return None
+        if device is None:
+            return TokenRung("no device", Verdict.NOT_RUN, self.missing)
+        if architecture not in self._climbed:
+            self._climbed[architecture] = climb(device, architecture, self.progress)
+        return self._climbed[architecture]
+
+    def text(self, contract: Contract, rung: TokenRung | None) -> str:
+        """What the rung says, or why nobody climbed it."""
+        if rung is not None:
+            return rung.text
+        if not _in_decoder(contract):
+            return f"not run (its decoder is made of {', '.join(KERNELS)})"
+        return "not run (verify run --ladder, or verify tokens)"
+
+
+def _in_decoder(contract: Contract) -> bool:
+    """Whether it is one of the suite's own kernels of the decoder, not a user's of the same name."""
+    return contract.name in KERNELS and contract.directory in {p.parent for p in own_contract_files()}
+
+
+def token_parity(
+    device: Device, architecture: str | None, progress: Progress, shape: Shape | None = None
+) -> tuple[TokenReport, KernelPath]:
+    """Both paths on a device. Raises PathError when an operation did not run, BuildError when none can."""
+    model = build_model(shape or Shape())
+    progress(f"tokens: building {', '.join(KERNELS)}")
+    kernels = CaseBuilder(lambda contract, symbols: {})
+    builds = build_kernels(kernels.contracts, device, architecture, progress)
+    plans = launcher_plans(builds, device)
+    progress("tokens: decoding with the oracle")
+    oracle, unrounded = (Oracle(CaseBuilder(plans, stored)) for stored in ("bf16", "f64"))
+    decoded = decode_greedily(model, oracle, unrounded)
+    with tempfile.TemporaryDirectory(prefix="verify-tokens-") as scratch:
+        path = KernelPath(CaseBuilder(plans), builds, device, Path(scratch), progress)
+        return compare(model, decoded, path, path.deviations), path
