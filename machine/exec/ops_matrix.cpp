@@ -106,75 +106,17 @@ void row_sums(const Warp& w, const Slot* c, const MmaOp& op, unsigned r, unsigne
   }
 }
 
-// One rounding to f32, towards zero.
-float truncated(double v) {
-  const float f = static_cast<float>(v);
-  if (std::fabs(static_cast<double>(f)) > std::fabs(v) && std::isfinite(f)) return float_of(bits_of(f) - 1);
-  return f;
-}
-
-// The fragments of m16n8k16 with 16-bit operands are matrices already: a register of A holds 8 rows of 8 columns in
-// memory order, one of B the same of its transpose. So whole registers are converted at once, and a row of D is one vector.
-template <float (*Convert)(u16)>
-void mma_16_bit(Warp& w, const Slot* d, const Slot* a, const Slot* b, const Slot* c) {
-  using Row = double __attribute__((vector_size(64)));  // the compiler splits it where vectors are shorter
-  alignas(64) double left[16][16], right[16][8], sum[16][8];
-  for (unsigned reg = 0; reg < 4; ++reg) {
-    u16 part[64];
-    std::memcpy(part, w.at<const u32>(a[reg]), sizeof part);
-    for (unsigned r = 0; r < 8; ++r)
-      for (unsigned k = 0; k < 8; ++k) left[(reg & 1) * 8 + r][(reg >> 1) * 8 + k] = Convert(part[r * 8 + k]);
-  }
-  for (unsigned reg = 0; reg < 2; ++reg) {
-    u16 part[64];
-    std::memcpy(part, w.at<const u32>(b[reg]), sizeof part);
-    for (unsigned k = 0; k < 8; ++k)
-      for (unsigned n = 0; n < 8; ++n) right[reg * 8 + k][n] = Convert(part[n * 8 + k]);
-  }
-  for (unsigned half = 0; half < 2; ++half) {
-    const u32* even = w.at<const u32>(c[half * 2]);
-    const u32* odd = w.at<const u32>(c[half * 2 + 1]);
-    for (unsigned lane = 0; lane < 32; ++lane) {
-      sum[half * 8 + lane / 4][lane % 4 * 2] = float_of(even[lane]);
-      sum[half * 8 + lane / 4][lane % 4 * 2 + 1] = float_of(odd[lane]);
-    }
-  }
-  for (unsigned r = 0; r < 16; r += 4) {
-    Row s[4];
-    std::memcpy(s, sum[r], sizeof s);
-    for (unsigned k = 0; k < 16; ++k) {
-      Row column;
-      std::memcpy(&column, right[k], sizeof column);
-      // Products of 16-bit numbers are exact in double: there is one rounding, fused or not.
-      for (unsigned q = 0; q < 4; ++q) s[q] += left[r + q][k] * column;
-    }
-    std::memcpy(sum[r], s, sizeof s);
-  }
-  for (unsigned half = 0; half < 2; ++half) {
-    u32* even = w.at<u32>(d[half * 2]);
-    u32* odd = w.at<u32>(d[half * 2 + 1]);
-    for (unsigned lane = 0; lane < 32; ++lane) {
-      even[lane] = bits_of(canonical(truncated(sum[half * 8 + lane / 4][lane % 4 * 2])));
-      odd[lane] = bits_of(canonical(truncated(sum[half * 8 + lane / 4][lane % 4 * 2 + 1])));
-    }
-  }
-}
-
-float half_value(u16 raw) { return half_to_float(raw); }
-float bfloat_value(u16 raw) { return bfloat_to_float(raw); }
-
 const Inst* mma(const Inst& i, Warp& w, Mask mask) {
   // The members' slot is the first of the list.
   const Meeting m = meet(i, w, mask, i.e, Collective::mma, nullptr);
   if (!m.ready) return m.next;
   if (m.present != kFullMask) collective_fault(i, w, m.present, Fault::divergent_barrier, "a matrix instruction needs all 32 lanes");
   const Slot* slots = i.slots;
-  MmaOp op;
-  std::memcpy(&op, reinterpret_cast<const void*>(i.imm), sizeof op);
+  const MmaOp& op = *reinterpret_cast<const MmaOp*>(i.imm);
   const Slot *d = slots + op.starts[0], *a = slots + op.starts[1], *b = slots + op.starts[2], *c = slots + op.starts[3];
   if (m.lanes == kFullMask && op.m == 16 && op.k == 16 && op.d == Type::f32) {
-    if (op.a == Type::bf16) return mma_16_bit<bfloat_value>(w, d, a, b, c), &i + 1;
-    if (op.a == Type::f16) return mma_16_bit<half_value>(w, d, a, b, c), &i + 1;
+    if (op.a == Type::bf16) return multiply_bfloats(w, d, a, b, c), &i + 1;
+    if (op.a == Type::f16) return multiply_halves(w, d, a, b, c), &i + 1;
   }
   const unsigned bits_a = bits_of_type(op.a), bits_c = bits_of_type(op.c), bits_d = bits_of_type(op.d);
   const unsigned per = bits_a == 64 ? 1 : 32 / bits_a, per_c = bits_c == 16 ? 2 : 1, per_d = bits_d == 16 ? 2 : 1;
