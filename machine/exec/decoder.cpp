@@ -13,7 +13,9 @@ std::uint32_t round_up(std::uint32_t value, std::uint32_t to) { return (value + 
 
 }  // namespace
 
-Decoder::Decoder(const ModuleText& m, Program& p, Function& f, const Options& o) : module(m), program(p), function(f), options(o) {
+Decoder::Decoder(const ModuleText& m, Program& p, Function& f, const Options& o, const FrameLayout* layout)
+    : module(m), program(p), function(f), options(o), layout_(layout), register_base_(f.frame_bytes) {
+  if (layout != nullptr) function.frame_bytes += layout->bytes;
   true_ = constant_mask(kFullMask);
   guard_ = true_;
 }

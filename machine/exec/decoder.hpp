@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "../reader/text.hpp"
+#include "lifetimes.hpp"
 #include "module.hpp"
 #include "program.hpp"
 #include "types.hpp"
@@ -45,10 +46,13 @@ struct Variable {
   std::uint64_t size = 0;
 };
 
+// A function is decoded twice: first with a place for each register, to learn when each is alive (`layout` is null), then
+// with the layout that comes of it.
 class Decoder {
  public:
-  Decoder(const ModuleText& module, Program& program, Function& function, const Options& options);
+  Decoder(const ModuleText& module, Program& program, Function& function, const Options& options, const FrameLayout* layout);
   void run(Text body);
+  FrameLayout layout() const { return lifetimes_.layout(); }
 
   // ---- the statement at hand
   std::string_view opcode() const { return opcode_; }
@@ -101,7 +105,7 @@ class Decoder {
 
   Slot constant(const void* value, unsigned bytes);  // broadcast
   Slot constant_mask(Mask mask);
-  Slot scratch(unsigned bytes);
+  Slot scratch(unsigned bytes);  // a place of its own
   Slot local_base();  // of the running frame, as 64-bit offsets (device functions)
   Slot special(Special s) const { return slot(Bank::specials, static_cast<std::uint32_t>(s) * 128); }
   const Slot* keep(std::vector<Slot> slots);
@@ -110,8 +114,8 @@ class Decoder {
   Inst& emit(Handler handler);
   void need_mode(Mode mode);  // before emit
   void klass(InstructionClass c) { class_ = c; }
-  // The instruction ends a basic block (a new one begins behind it).
-  void ends_block() { begin_block_ = true; }
+  // The instruction ends a basic block (a new one begins behind it), and its lanes go on there, or never do.
+  void ends_block(bool goes_on = true);
   void label_target(Inst& inst, std::string_view label);  // resolved when its scope closes
   const std::vector<std::string_view>* branch_targets(std::string_view name) const;
   // Target patched into element `index` of a table owned by the function.
@@ -148,7 +152,10 @@ class Decoder {
   void begin_block();
   void close_block();
   void place_label(std::string_view label);
-  Slot reg_slot(Variable& variable);
+  enum class Use : std::uint8_t { read, write };
+  Slot reg_slot(Variable& variable, Use use);
+  Slot register_place(unsigned bytes);
+  void note_edges();
   Slot number_slot(const Operand& operand, Type type);
   void finish();
 
@@ -172,6 +179,14 @@ class Decoder {
   std::unordered_map<std::string_view, std::size_t> areas_;
   std::vector<ParamArea> area_list_;
   Slot true_ = 0;
+
+  // First decoding: what is learned. Second: where registers lie.
+  Lifetimes lifetimes_;
+  std::unordered_map<Slot, std::uint32_t> numbers_;  // registers by place
+  std::vector<std::uint32_t> block_insts_;           // first instruction of each basic block
+  std::vector<bool> block_goes_on_;                  // into the block behind it
+  const FrameLayout* layout_;
+  std::uint32_t register_base_ = 0, next_register_ = 0;
 
  public:
   void use_table(Inst& inst, std::size_t table);

@@ -1,6 +1,7 @@
 // Scopes, labels and basic blocks of the function being decoded; the program that comes of it.
 #include "decoder.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "kernel.hpp"
@@ -46,10 +47,30 @@ void Decoder::begin_block() {
   inst.data = &function.blocks.back();
   inst.extra = function.blocks.back().id;
   block_inst_ = static_cast<std::uint32_t>(function.code.size());
+  block_insts_.push_back(block_inst_);
+  block_goes_on_.push_back(true);
+  lifetimes_.block(pc_);
   function.code.push_back(inst);
 }
 
 void Decoder::close_block() { block_open_ = false; }
+
+void Decoder::ends_block(bool goes_on) {
+  begin_block_ = true;
+  if (!goes_on && guard_ == true_) block_goes_on_.back() = false;
+}
+
+// Where lanes go from block to block.
+void Decoder::note_edges() {
+  auto block_of = [&](std::uint32_t inst) {
+    return static_cast<std::uint32_t>(std::upper_bound(block_insts_.begin(), block_insts_.end(), inst) - block_insts_.begin() - 1);
+  };
+  for (std::uint32_t b = 0; b + 1 < block_insts_.size(); ++b)
+    if (block_goes_on_[b]) lifetimes_.edge(b, b + 1);
+  for (const auto& [inst, target] : inst_targets_) lifetimes_.edge(block_of(inst), block_of(target));
+  for (const auto& [inst, table] : inst_tables_)
+    for (const auto target : tables_[table]) lifetimes_.edge(block_of(inst), block_of(target));
+}
 
 Inst& Decoder::emit(Handler handler) {
   if (begin_block_) begin_block();
@@ -107,6 +128,7 @@ void Decoder::finish() {
   taken_ = 0;
   ret->decode(*this);
   close_scope();
+  if (layout_ == nullptr) note_edges();
   for (const auto& [inst, target] : inst_targets_) function.code[inst].target = &function.code[target];
   for (const auto& [inst, table] : inst_tables_) {
     std::vector<std::byte> blob(tables_[table].size() * sizeof(const Inst*));
@@ -119,23 +141,41 @@ void Decoder::finish() {
   }
 }
 
-std::unique_ptr<Program> decode_program(const ModuleText& module, const FunctionText& kernel, const SharedLayout& shared,
-                                        std::span<const Param> params, const Options& options) {
-  auto program = std::make_unique<Program>();
-  program->kernel = kernel.name;
-  program->shared = &shared;
-  program->params = params;
-  Function& entry = program->functions.emplace_back();
+namespace {
+
+// Decodes the kernel and what it calls into `program`. With `layouts` empty it is filled, function by function.
+void decode_functions(Program& program, const ModuleText& module, const FunctionText& kernel, const Options& options, std::vector<FrameLayout>& layouts) {
+  const bool learning = layouts.empty();
+  Function& entry = program.functions.emplace_back();
   entry.name = kernel.name;
   entry.is_kernel = true;
-  program->by_name[entry.name] = &entry;
-  for (std::size_t k = 0; k < program->functions.size(); ++k) {
-    Function& f = program->functions[k];
+  program.by_name[entry.name] = &entry;
+  for (std::size_t k = 0; k < program.functions.size(); ++k) {
+    Function& f = program.functions[k];
     const auto& text = k == 0 ? kernel : module.functions[module.by_name.at(f.name)];
-    Decoder decoder(module, *program, f, options);
+    Decoder decoder(module, program, f, options, learning ? nullptr : &layouts[k]);
     decoder.run(Text(module.text, text.body_begin, text.body_end, text.body_line));
-    program->calls |= f.calls;
+    if (learning) layouts.push_back(decoder.layout());
+    program.calls |= f.calls;
   }
+}
+
+}  // namespace
+
+std::unique_ptr<Program> decode_program(const ModuleText& module, const FunctionText& kernel, const SharedLayout& shared,
+                                        std::span<const Param> params, const Options& options) {
+  auto fresh = [&] {
+    auto program = std::make_unique<Program>();
+    program->kernel = kernel.name;
+    program->shared = &shared;
+    program->params = params;
+    return program;
+  };
+  std::vector<FrameLayout> layouts;
+  decode_functions(*fresh(), module, kernel, options, layouts);
+  auto program = fresh();
+  decode_functions(*program, module, kernel, options, layouts);
+  const Function& entry = program->functions.front();
   program->local.bytes = entry.local_bytes;
   constexpr std::uint32_t kStack = 16 << 10;
   program->local_bytes = entry.local_bytes + (program->calls ? kStack : 0);

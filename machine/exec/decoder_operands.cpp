@@ -180,10 +180,21 @@ Slot Decoder::local_base() {
   return s;
 }
 
-Slot Decoder::reg_slot(Variable& v) {
+Slot Decoder::register_place(unsigned bytes) {
+  if (layout_ != nullptr) return slot(Bank::registers, register_base_ + layout_->offsets[next_register_++]);
+  const Slot s = scratch(bytes);
+  numbers_[s] = lifetimes_.add(bytes * kWarp);
+  return s;
+}
+
+Slot Decoder::reg_slot(Variable& v, Use use) {
   if (!v.allocated) {
-    v.slot = scratch(v.bytes == 1 ? 2 : v.bytes);  // an 8-bit register lies in a 16-bit slot
+    v.slot = v.bytes == 0 ? scratch(0) : register_place(std::max<unsigned>(v.bytes, 2));  // an 8-bit register lies in a 16-bit slot
     v.allocated = true;
+  }
+  if (const auto found = numbers_.find(v.slot); found != numbers_.end()) {
+    if (use == Use::read) lifetimes_.read(found->second, pc_);
+    else lifetimes_.write(found->second, pc_, guard_ == true_);
   }
   return v.slot;
 }
@@ -247,7 +258,7 @@ Slot Decoder::source(const Operand& o, Type type) {
     switch (v->kind) {
       case Variable::reg:
         if (v->bytes != bytes) fail("register '" + std::string(o.text) + "' has the wrong width for '." + std::string(name_of(type)) + "'");
-        return reg_slot(*v);
+        return reg_slot(*v, Use::read);
       case Variable::shared:
       case Variable::dynamic_shared:
       case Variable::global:
@@ -286,7 +297,7 @@ Slot Decoder::destination(const Operand& o, Type type) {
   Variable* v = find(o.text);
   if (v == nullptr || v->kind != Variable::reg) fail("'" + std::string(o.text) + "' is no register");
   if (v->bytes != bytes_of(type)) fail("register '" + std::string(o.text) + "' has the wrong width for '." + std::string(name_of(type)) + "'");
-  return reg_slot(*v);
+  return reg_slot(*v, Use::write);
 }
 
 bool Decoder::alias(std::size_t source_index, Type type) {
@@ -314,7 +325,7 @@ Slot Decoder::predicate_source(const Operand& o) {
   Variable* v = find(o.text);
   if (v == nullptr || v->kind != Variable::reg || v->bytes != 0) fail("'" + std::string(o.text) + "' is no predicate");
   if (o.negated) fail("a negated predicate is not supported");
-  return reg_slot(*v);
+  return reg_slot(*v, Use::read);
 }
 
 Slot Decoder::predicate_destination(const Operand& o) {
@@ -333,7 +344,7 @@ Slot Decoder::wide_source(const Operand& o, Type type, unsigned& width) {
     if (Variable* v = find(o.text); v != nullptr && v->kind == Variable::reg) {
       if (v->bytes == 0 || v->bytes < bytes_of(type)) fail("register '" + std::string(o.text) + "' is too narrow");
       width = std::max<unsigned>(v->bytes, 2);
-      return reg_slot(*v);
+      return reg_slot(*v, Use::read);
     }
   }
   width = std::max(bytes_of(type), 2u);
@@ -351,7 +362,7 @@ Slot Decoder::wide_destination(const Operand& o, Type type, unsigned& width) {
   if (v == nullptr || v->kind != Variable::reg || v->bytes == 0) fail("'" + std::string(o.text) + "' is no register");
   if (v->bytes < bytes_of(type)) fail("register '" + std::string(o.text) + "' is too narrow");
   width = std::max<unsigned>(v->bytes, 2);
-  return reg_slot(*v);
+  return reg_slot(*v, Use::write);
 }
 
 bool Decoder::is_immediate(std::size_t index) {
@@ -387,7 +398,7 @@ Decoder::Address Decoder::address(std::size_t index) {
   if (v->kind == Variable::reg) {
     if (v->bytes != 4 && v->bytes != 8) fail("'" + std::string(o.text) + "' cannot hold an address");
     a.width = v->bytes;
-    a.base = reg_slot(*v);
+    a.base = reg_slot(*v, Use::read);
     return a;
   }
   a.variable = v;

@@ -212,7 +212,7 @@ void bra(Decoder& d) {
   if (d.operand(0).kind != Operand::name) d.fail("needs a label");
   Inst& i = d.emit(branch);
   d.label_target(i, d.operand(0).text);
-  d.ends_block();
+  d.ends_block(false);
 }
 
 void brx(Decoder& d) {
@@ -284,17 +284,17 @@ void ret(Decoder& d) {
   d.take("uni");
   d.end(0);
   d.emit(give_back);
-  d.ends_block();
+  d.ends_block(false);
 }
 void exit_decode(Decoder& d) {
   d.end(0);
   d.emit(leave);
-  d.ends_block();
+  d.ends_block(false);
 }
 void trap_decode(Decoder& d, bool breakpoint) {
   d.end(0);
   d.emit(trap).extra = breakpoint ? 1 : 0;
-  d.ends_block();
+  d.ends_block(false);
 }
 void nanosleep_decode(Decoder& d) {
   d.type({Type::u32});

@@ -6,6 +6,8 @@ namespace machine {
 
 Declaration parse_declarator(Text& text, const Declaration& first) {
   Declaration d = first;
+  d.is_array = d.open_array = false;
+  d.count_range = 0;
   d.name = text.word();
   if (d.name.empty()) text.fail("a declaration has no name");
   std::uint64_t elements = 1;
