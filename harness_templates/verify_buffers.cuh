@@ -21,7 +21,9 @@ class DeviceBuffer {
     DeviceBuffer(const BufferFile& file, const RunLine& run, bool sparse)
         : file_(file), refused_(run.mode == "refuse") {
         bytes_ = refused_ ? std::min(file.bytes, refused_allocation) : file.bytes;
-        const bool live_only = run.mode == "live-only";
+        // What may be read although it is dead is written even then, or initcheck would report the reading.
+        const bool readable = !file.strict && (file.role == Role::in || file.role == Role::inout);
+        const bool live_only = run.mode == "live-only" && !readable;
         const std::string& fill = file.role == Role::out         ? run.output
                                   : file.role == Role::workspace ? run.workspace
                                                                  : run.dead;

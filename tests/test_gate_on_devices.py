@@ -50,6 +50,38 @@ CONTRACT = Contract(
     ),
 }
 
+OVER_READING = {
+    "mirror.cu": """\
+#include <cuda_runtime.h>
+
+__global__ void mirror(const float* x, float* y, int columns, int pitch) {
+    __shared__ float row[64];
+    const int read = blockIdx.x + 1 < gridDim.x ? pitch : columns;  // nothing lies behind the last row
+    row[threadIdx.x] = threadIdx.x < read ? x[blockIdx.x * pitch + threadIdx.x] : 0.0f;
+    __syncthreads();
+    if (threadIdx.x < columns) y[blockIdx.x * pitch + threadIdx.x] = 2.0f * row[columns - 1 - threadIdx.x];
+}
+""",
+    "mirror_contract.py": """\
+from verify import Buffer, Contract, Global
+from verify.oracle import tracked as t
+
+VIEW = {"dtype": "f32", "shape": ("rows", "columns"), "strides": ("pitch", 1), "align": 4}
+CONTRACT = Contract(
+    name="mirror",
+    source="mirror.cu",
+    symbols=("rows", "columns", "pitch"),
+    buffers=(Buffer("x", **VIEW), Buffer("y", role="out", **VIEW)),
+    entry=Global("mirror", grid=("rows",), block=(64,), args=("x", "y", "columns", "pitch")),
+    reference=lambda case: {"y": 2 * case.f64("x")[:, ::-1]},
+    error_model=lambda case: {"y": t.exact(case.f64("x")[:, ::-1]) * 2.0},
+    overread="RULE",
+)
+""",
+    "mirror.toml": 'kernel = "mirror"\n\n[[fixture]]\nname = "padded"\npins = "What lies between the rows."\n'
+    "[fixture.symbols]\nrows = 3\ncolumns = 33\npitch = 40\n",
+}
+
 
 def gate(source: Path, device_name: str, *checks: str) -> Report:
     device = select_device(device_name)
@@ -70,6 +102,19 @@ def test_a_case_that_ruins_its_process_costs_that_case_only(
     verdicts = {o.fixture: o.verdict for kernel in report.kernels for o in kernel.outcomes}
     ruined = dict.fromkeys(("trap", "endless", "far"), Verdict.FINDINGS)
     assert verdicts == {**ruined, **dict.fromkeys(("one", "four", "six"), Verdict.CLEAN)}
+
+
+@pytest.mark.parametrize(("rule", "verdict"), [("masked", Verdict.CLEAN), ("strict", Verdict.FINDINGS)])
+def test_reading_dead_bytes_is_judged_by_the_contracts_rule(
+    device_name: str, tmp_path: Path, rule: str, verdict: Verdict
+) -> None:
+    """Fault: reading padding is flagged though the rule allows it, or passes though it does not."""
+    for name, text in OVER_READING.items():
+        (tmp_path / name).write_text(text.replace("RULE", rule))
+    tools = ("memcheck", "initcheck")
+    report = gate(tmp_path / "mirror.cu", device_name, "compare", "poison", *tools)
+    verdicts = {o.check: o.verdict for kernel in report.kernels for o in kernel.outcomes}
+    assert verdicts == {"compare": Verdict.CLEAN, "poison": Verdict.CLEAN, **dict.fromkeys(tools, verdict)}
 
 
 def test_a_kernel_without_a_launcher_is_proven(device_name: str) -> None:
