@@ -57,7 +57,7 @@ cudaError_t decode_pipeline_launch(const decode_pipeline_args* args, cudaStream_
 
 namespace decode_pipeline {
 
-constexpr size_t kLibraryBytes = size_t{32} << 20;
+constexpr size_t kLibraryBytes = size_t{4} << 20;
 constexpr int kSoftmaxThreads = 256;
 constexpr int kMaxBlocks = 65535;
 

@@ -17,24 +17,43 @@ inline std::uint64_t mix(std::uint64_t x) {  // SplitMix64's finaliser
     return x ^ (x >> 31);
 }
 
-// Bytes [offset, offset + length) of an allocation filled with a table of element patterns: the pattern of an
-// element is chosen by a hash of its index, so a fill is the same wherever it is cut.
+// Elements after which a fill of several patterns repeats: a prime, so that no stride of rows or slots meets itself.
+constexpr std::uint64_t fill_period = 65521;
+
+// Elements first, first + 1, ... of a fill: the pattern of each is chosen by a hash of its index in the period.
+template <std::uint64_t element>
+void fill_elements(std::uint8_t* out, std::uint64_t first, std::uint64_t count, const std::uint8_t* table,
+                   std::uint64_t patterns) {
+    std::uint64_t index = first % fill_period;
+    for (std::uint64_t k = 0; k < count; ++k) {
+        const std::uint64_t pattern = (mix(index) >> 32) * patterns >> 32;
+        std::memcpy(out + k * element, table + pattern * element, element);
+        if (++index == fill_period) index = 0;
+    }
+}
+
+// Bytes [offset, offset + length) of an allocation filled with a table of element patterns. What a byte holds depends
+// on its place alone, so a fill is the same wherever it is cut.
 inline void fill_bytes(std::uint8_t* out, std::uint64_t offset, std::uint64_t length,
                        const std::vector<std::uint8_t>& table, std::uint64_t element) {
-    const std::uint64_t patterns = table.size() / element;
-    // With one pattern the bytes repeat, so a short stretch is written and then doubled.
-    const std::uint64_t written = patterns == 1 ? std::min(length, 256 * element) : length;
-    std::uint64_t done = 0;
-    while (done < written) {
-        const std::uint64_t position = offset + done;
-        const std::uint64_t index = position / element, inside = position % element;
-        const std::uint64_t pattern = patterns == 1 ? 0 : mix(index) % patterns;
-        const std::uint64_t count = std::min(element - inside, written - done);
-        std::memcpy(out + done, table.data() + pattern * element + inside, count);
-        done += count;
-    }
-    for (std::uint64_t period = written; done < length; done += period, period = done)
-        std::memcpy(out + done, out, period = std::min(period, length - done));
+    const std::uint64_t patterns = table.size() / element, before = offset % element;
+    const auto fill = element == 1   ? fill_elements<1>
+                      : element == 2 ? fill_elements<2>
+                      : element == 4 ? fill_elements<4>
+                      : element == 8 ? fill_elements<8>
+                                     : throw BadInput("an element of " + std::to_string(element) + " bytes");
+    // One period of whole elements, which is copied as often as it takes; the cut edges are copied out of it.
+    const std::uint64_t period = (patterns == 1 ? 256 : fill_period) * element;
+    std::vector<std::uint8_t> whole(std::min(period, before + length + element - 1) / element * element);
+    fill(whole.data(), offset / element, whole.size() / element, table.data(), patterns);
+    std::uint64_t done = std::min(length, whole.size() - before);
+    std::memcpy(out, whole.data() + before, done);
+    if (done == length) return;
+    const std::uint64_t rest = std::min(length - done, before);
+    std::memcpy(out + done, whole.data(), rest);
+    done += rest;
+    for (std::uint64_t copied = done; done < length; done += copied, copied = done)
+        std::memcpy(out + done, out, copied = std::min(copied, length - done));
 }
 
 // Runs widened by `guard`, clipped to the allocation and merged.

@@ -3,6 +3,7 @@ in one line."""
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -102,6 +103,25 @@ def test_a_sparse_case_touches_its_runs_and_guards_only(reader: Path, tmp_path: 
     (x,) = (line.split() for line in lines if line.startswith("segment x"))
     assert x[2] == "0"
     assert len(x[3]) // 2 == 6 + 4096
+
+
+def test_a_fill_is_the_same_wherever_it_is_cut(reader: Path, tmp_path: Path) -> None:
+    """Catches stale values that depend on where a stretch begins, or repeat with a row or a power of two."""
+    x = Buffer("x", "bf16", ("rows", 3), strides=("pitch", 1), live=lambda case: np.array([[False], [True]]))
+    contract = dataclasses.replace(CONTRACT, buffers=(x, CONTRACT.buffers[1]))
+    images = []
+    for sparse in (False, True):
+        case = dataclasses.replace(padded_case(pitch=200_001, sparse=sparse), contract=contract)
+        (tmp_path / "case").write_bytes(case_bytes(case))
+        lines = read(reader, tmp_path / "case", "stale").stdout.splitlines()
+        (fields,) = (line.split() for line in lines if line.startswith("segment x"))
+        images.append((int(fields[2]), bytes.fromhex(fields[3])))
+    (start, whole), (offset, part) = images
+    assert (start, offset) == (0, 2 * 200_001 - 4096)
+    assert whole[offset:] == part
+    values = np.frombuffer(whole, np.uint16)[:200_000]
+    for distance in (1, 2, 64, 4096, 65536):
+        assert np.mean(values[distance:] == values[:-distance]) < 0.05
 
 
 def test_a_file_cut_short_anywhere_is_refused_in_one_line(reader: Path, tmp_path: Path) -> None:
