@@ -303,7 +303,8 @@ def gamma(count: int | np.ndarray, u: float) -> float | np.ndarray:
 def grid(values: np.ndarray, axis: int) -> np.ndarray:
     """Largest e along an axis such that every value is a multiple of 2^e (large where all are zero)."""
     mantissa, exponent = np.frexp(values)
-    integer = np.ldexp(mantissa, 53).astype(np.int64)
+    with np.errstate(invalid="ignore"):  # NaN lies on no grid, and its sums are NaN whatever is said of it
+        integer = np.ldexp(mantissa, 53).astype(np.int64)
     lowest = (integer & -integer).astype(np.float64)
     trailing = np.frexp(lowest)[1] - 1
     found = np.where(integer == 0, 900, exponent - 53 + trailing)
@@ -313,7 +314,8 @@ def grid(values: np.ndarray, axis: int) -> np.ndarray:
 def sums_exactly(magnitude: np.ndarray, exponent: np.ndarray, arithmetic: Arithmetic = F32) -> np.ndarray:
     """Whether multiples of 2^exponent, ``magnitude`` in absolute sum, add up without any rounding."""
     small = np.log2(FORMATS[arithmetic.format].smallest_normal)
-    return (magnitude < np.ldexp(1.0, exponent + arithmetic.significant_bits)) & (exponent >= small)
+    with np.errstate(over="ignore"):
+        return (magnitude < np.ldexp(1.0, exponent + arithmetic.significant_bits)) & (exponent >= small)
 
 
 def _rounded(value: np.ndarray, carried: np.ndarray, arithmetic: Arithmetic, eta: float) -> Tracked:
