@@ -9,6 +9,7 @@ import pytest
 
 from verify import Buffer, Global, Refusal
 from verify.consistency import contradictions
+from verify.contract import DtypeChoice, Intermediate, Plan, Symbol
 from verify.discovery import find_contracts
 
 
@@ -36,6 +37,15 @@ def test_right_contracts_have_no_contradiction() -> None:
         ({"entry": Global("k", ("rows",), (1,), ("pich",))}, "k: args: 'pich'"),
         ({"buffers": (Buffer("x", "float32", ("rows",)),)}, "x: dtype: 'float32' is not one of f64"),
         ({"buffers": (Buffer("x", "f32", ("rowz",)),)}, "x: shape: 'rowz'"),
+        ({"buffers": (Buffer("x", "f32", ("rows",), strides=("pich",)),)}, "x: strides: 'pich'"),
+        ({"buffers": (Buffer("x", "f32", ("rows +",)),)}, "x: shape: 'rows +' is not an expression"),
+        ({"buffers": (Buffer("x", DtypeChoice("kind", ("f32",)), ("rows",)),)}, "x: dtype: 'kind'"),
+        ({"symbols": ("rows", "columns", Symbol("pitch", default="colums"))}, "pitch: default: 'colums'"),
+        ({"intermediates": (Intermediate("o", "y", "f32", ("parts",)),)}, "o: shape: 'parts'"),
+        ({"row_reads": {"x": "rowz"}}, "row_reads: 'rowz'"),
+        ({"pinned": {"rows": "auto"}}, "pinned: 'auto'"),
+        ({"refusals": (Refusal("none", {"rows": "rowz - 1"}),)}, "refusal none: symbols: 'rowz'"),
+        ({"plan": Plan("p", "r", (), args=("rows", "sms"))}, "p: args: 'sms'"),
     ],
 )
 def test_misspelt_name(change: dict, said: str) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from verify.case.default_profiles import DEFAULT_PROFILES
-from verify.contract import Contract, DtypeChoice, Expression, Launcher
+from verify.contract import Contract, DtypeChoice, Launcher
 from verify.expression import ExpressionError, names_in
+from verify.harness.slots import SM_COUNT
 from verify.oracle.formats import FORMATS
 
 _ARCHITECTURE = re.compile(r"sm_(8\d|9\d|1\d\d)[af]?")
@@ -19,44 +20,71 @@ def contradictions(contract: Contract, path: Path) -> Iterator[str]:
     """One line for each name that a field uses and the contract does not have, with file and field."""
     buffers = [b.name for b in contract.buffers]
     symbols = [s.name for s in contract.declared_symbols]
-    values = [*symbols, *(contract.plan.fields if contract.plan is not None else ())]
+    values = value_names(contract)
     profiles = [p.name for p in contract.profiles or DEFAULT_PROFILES]
 
-    def missing(field: str, names: Iterable[str], known: list[str]) -> Iterator[str]:
+    def missing(field: str, names: Iterable[str], known: Iterable[str]) -> Iterator[str]:
         for name in names:
             if name not in known:
                 yield f"{path}: {field}: {name!r} is not one of {', '.join(known)}"
 
+    def unknown(field: str, expressions: Iterable[object], known: Iterable[str] = values) -> Iterator[str]:
+        for expression in expressions:
+            if not isinstance(expression, str):
+                continue  # a number, or a function of the case
+            try:
+                yield from missing(field, sorted(names_in(expression)), known)
+            except ExpressionError as error:
+                yield f"{path}: {field}: {error}"
+
+    def argument(field: str, argument: object, *more: str) -> Iterator[str]:
+        if isinstance(argument, str) and (sized := _SIZE_OF.fullmatch(argument)):
+            yield from missing(field, [sized[1]], buffers)
+        else:
+            yield from unknown(field, [argument], [*buffers, *values, *more])
+
+    for symbol in contract.declared_symbols:
+        yield from unknown(f"{symbol.name}: default", [symbol.default])
     for buffer in contract.buffers:
-        dtypes = [buffer.dtype] if not isinstance(buffer.dtype, DtypeChoice) else []
-        yield from missing(f"{buffer.name}: dtype", dtypes, list(FORMATS))
-        for expression in (*buffer.shape, *(buffer.strides or ())):
-            yield from missing(f"{buffer.name}: shape", _names(expression), values)
+        if isinstance(buffer.dtype, DtypeChoice):
+            yield from missing(f"{buffer.name}: dtype", [buffer.dtype.symbol], symbols)
+            yield from missing(f"{buffer.name}: dtype", buffer.dtype.choices, list(FORMATS))
+        else:
+            yield from missing(f"{buffer.name}: dtype", [buffer.dtype], list(FORMATS))
+        yield from unknown(f"{buffer.name}: shape", buffer.shape)
+        yield from unknown(f"{buffer.name}: strides", buffer.strides or ())
+    for part in contract.intermediates:
+        yield from missing(f"{part.name}: dtype", [part.dtype], list(FORMATS))
+        yield from unknown(f"{part.name}: shape", part.shape)
+        yield from unknown(f"{part.name}: offset", [part.offset])
     yield from missing("exact", (profile for profile, _ in contract.exact), profiles)
     yield from missing("pinned", contract.pinned, symbols)
+    yield from unknown("pinned", contract.pinned.values())
     yield from missing("captured_at", contract.captured_at, symbols)
+    yield from unknown("captured_at", contract.captured_at.values())
     yield from missing("row_reads", contract.row_reads, buffers)
+    yield from unknown("row_reads", contract.row_reads.values())
     for refusal in contract.refusals:
         named = (*refusal.null, *refusal.misalign, *refusal.shrink)
         yield from missing(f"refusal {refusal.name}", named, buffers)
         yield from missing(f"refusal {refusal.name}: symbols", refusal.symbols, symbols)
+        yield from unknown(f"refusal {refusal.name}: symbols", refusal.symbols.values())
     for entry in contract.entries:
-        arguments = list(entry.args.values() if isinstance(entry.args, dict) else entry.args)
-        for argument in arguments:
-            sized = _SIZE_OF.fullmatch(argument) if isinstance(argument, str) else None
-            names = {sized[1]} if sized else _names(argument) - {"stream"}
-            known = buffers if sized else [*buffers, *values]
-            yield from missing(f"{entry.function}: args", sorted(names), known)
+        for given in entry.args.values() if isinstance(entry.args, Mapping) else entry.args:
+            yield from argument(f"{entry.function}: args", given, "stream")
         if not isinstance(entry, Launcher):
-            for expression in (*entry.grid, *entry.block, entry.shared):
-                yield from missing(f"{entry.function}: geometry", _names(expression), values)
+            yield from unknown(f"{entry.function}: geometry", (*entry.grid, *entry.block, entry.shared))
+    if contract.plan is not None:
+        for given in contract.plan.args or ():
+            yield from argument(f"{contract.plan.function}: args", given, SM_COUNT)
     for architecture in contract.architectures:
         if not _ARCHITECTURE.fullmatch(architecture):
             yield f"{path}: architectures: {architecture!r} is not sm_80 or later"
 
 
-def _names(expression: Expression | float) -> frozenset[str]:
-    try:
-        return names_in(expression) if isinstance(expression, str) else frozenset()
-    except ExpressionError:
-        return frozenset()
+def value_names(contract: Contract) -> list[str]:
+    """What an expression of a contract or fixture may name: symbols, and what the plan decides."""
+    return [
+        *(s.name for s in contract.declared_symbols),
+        *(contract.plan.fields if contract.plan is not None else ()),
+    ]
