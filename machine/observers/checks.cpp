@@ -61,7 +61,7 @@ class CheckSet final : public Checks {
 
  private:
   bool waits_for_dependency(const Kernel& kernel);
-  static bool chunks_meet(std::span<const std::unique_ptr<Observer>> chunks);
+  void remember_written(const PageMap& pages);
 
   CheckOptions options_;
   report::Report& report_;
@@ -89,33 +89,18 @@ bool CheckSet::waits_for_dependency(const Kernel& kernel) {
   return at->second;
 }
 
-// Whether chunks touched the same byte, one of them writing.
-bool CheckSet::chunks_meet(std::span<const std::unique_ptr<Observer>> chunks) {
-  struct Union {
-    std::array<std::uint64_t, 64> read{}, written{};
-  };
-  std::unordered_map<std::uint64_t, std::unique_ptr<Union>> seen;
-  for (const auto& chunk : chunks)
-    for (const Page* page : chunk_of(chunk).pages().sorted()) {
-      auto& u = seen[page->number];
-      if (!u) u = std::make_unique<Union>();
-      std::uint64_t met = 0;
-      for (unsigned w = 0; w < 64; ++w) {
-        const std::uint64_t writes = page->written[w] | page->atomic[w];
-        met |= (writes & (u->read[w] | u->written[w])) | (page->read[w] & u->written[w]);
-        u->read[w] |= page->read[w];
-        u->written[w] |= writes;
-      }
-      if (met != 0) return true;
-    }
-  return false;
-}
-
 bool CheckSet::join(std::span<const std::unique_ptr<Observer>> chunks) {
-  if (chunks.size() > 1 && chunks_meet(chunks)) return false;
   Footprint footprint;
   footprint.launch = launch_;
   footprint.waits = waits_;
+  bool apart = true;
+  for (const auto& each : chunks) {
+    Chunk& chunk = chunk_of(each);
+    apart = chunk.finish() && apart;
+    if (apart) apart = footprint.pages.absorb(chunk.pages());
+    if (apart && waits_) footprint.early.absorb(chunk.early_pages());
+  }
+  if (!apart && chunks.size() > 1) return false;
   for (const auto& each : chunks) {
     Chunk& chunk = chunk_of(each);
     chunk.sink().drain([&](report::Finding f) { report_.add(std::move(f)); });
@@ -124,22 +109,23 @@ bool CheckSet::join(std::span<const std::unique_ptr<Observer>> chunks) {
       if (!traffic_) traffic_ = std::make_unique<TrafficCount>(regions_, options_.row_bytes);
       traffic_->add(chunk.traffic());
     }
-    if (options_.initcheck)
-      for (const Page* page : chunk.pages().sorted()) {
-        const std::uint64_t address = page->number << kPageShift;
-        if (!ArenaBits::covers(address)) continue;
-        std::uint64_t* words = written_.words() + (address - kArenaBase) / 64;
-        for (unsigned w = 0; w < 64; ++w) {
-          const std::uint64_t undefined = page->undefined ? (*page->undefined)[w] : 0;
-          const std::uint64_t now = (page->written[w] | page->atomic[w]) & ~undefined;
-          if ((now | undefined) != 0) words[w] = (words[w] & ~undefined) | now;
-        }
-      }
-    footprint.pages.push_back(std::move(chunk.pages()));
-    if (waits_) footprint.early.push_back(std::move(chunk.early_pages()));
   }
+  if (options_.initcheck) remember_written(footprint.pages);
   if (options_.racecheck) operations_.launched(launch_.operation, std::move(footprint));
   return true;
+}
+
+void CheckSet::remember_written(const PageMap& pages) {
+  for (const Page* page : pages.all()) {
+    const std::uint64_t address = page->number << kPageShift;
+    if (!ArenaBits::covers(address) || (!page->marks.changes() && !page->undefined)) continue;
+    std::uint64_t* words = written_.words() + (address - kArenaBase) / 64;
+    for (unsigned w = 0; w < Marks::kWords; ++w) {
+      const std::uint64_t undefined = page->undefined ? (*page->undefined)[w] : 0;
+      const std::uint64_t now = page->marks.changed(w) & ~undefined;
+      if ((now | undefined) != 0) words[w] = (words[w] & ~undefined) | now;
+    }
+  }
 }
 
 }  // namespace

@@ -3,26 +3,12 @@
 #include <bit>
 
 #include "exec/machine.hpp"
+#include "observers/extent.hpp"
 #include "observers/synccheck.hpp"
 
 namespace machine::checks {
 
 namespace {
-
-// The same access by fewer lanes.
-Access narrowed(const Access& a, Mask lanes) {
-  Access b = a;
-  b.lanes = lanes;
-  b.breaks = 0;
-  if (a.shape == Shape::contiguous) b.shape = Shape::scattered;
-  unsigned before = 32;
-  for (Mask rest = lanes; rest != 0; rest &= rest - 1) {
-    const unsigned l = static_cast<unsigned>(std::countr_zero(rest));
-    if (before == 32 || a.address[l] != a.address[before] + a.width) b.breaks |= Mask{1} << l;
-    before = l;
-  }
-  return b;
-}
 
 // One side of a cp.async as an access of the lanes that move a whole copy; `odd` gets the lanes that read less.
 struct CopySide {
@@ -31,7 +17,9 @@ struct CopySide {
 };
 CopySide source_of(const AsyncCopy& copy, Mask lanes) {
   CopySide side;
-  for (Mask rest = lanes; rest != 0; rest &= rest - 1) {
+  std::uint32_t differs = 0;
+  for (unsigned l = 0; l < kWarp; ++l) differs |= copy.source_bytes[l] ^ copy.bytes;
+  for (Mask rest = differs != 0 ? lanes : 0; rest != 0; rest &= rest - 1) {
     const unsigned l = static_cast<unsigned>(std::countr_zero(rest));
     if (copy.source_bytes[l] != copy.bytes) side.odd |= Mask{1} << l;
   }
@@ -64,7 +52,7 @@ Chunk::Chunk(const CheckOptions& options, const LaunchInfo& launch, const Region
       race_report_(launch, sink_),
       memcheck_(launch, sink_, regions),
       initcheck_(launch, sink_, written),
-      global_races_(launch, race_report_, options.racecheck),
+      global_races_(launch, race_report_, pages_, options.racecheck),
       traffic_(regions, options.row_bytes) {}
 
 void Chunk::block_begin(const BlockInfo& block) {
@@ -79,49 +67,62 @@ void Chunk::block_begin(const BlockInfo& block) {
 }
 
 void Chunk::block_end(const BlockInfo& block) {
-  if (options_.racecheck && block.shared_extent != 0) strong_.forget(block.shared, block.shared_extent);
+  if (!options_.racecheck) return;
+  if (block.shared_extent != 0) strong_.forget(block.shared, block.shared_extent);
+  global_races_.block_end();
 }
 
-void Chunk::global(const WarpPoint& point, const Access& a) {
+bool Chunk::finish() {
+  global_races_.finish();
+  return !global_races_.blocks_meet();
+}
+
+void Chunk::global(const WarpPoint& point, const Access& a, const Extent& extent) {
   Slot& slot = slot_of(point);
   if (options_.traffic) traffic_.global(a);
-  if (options_.initcheck) initcheck_.global(point, a, pages_);
-  global_races_.access(slot.order, point, a, pages_);
+  if (options_.initcheck) initcheck_.global(point, a, extent, pages_);
+  global_races_.access(slot.order, point, a);
   if (waits_ && (slot.waited >> point.warp & 1) == 0) GlobalRaces::mark(a, point, slot.order.block(), early_);
   if (options_.racecheck && is_strong(a)) strong_.access(slot.order, point, a);
 }
 
+void Chunk::shared(const WarpPoint& point, const Access& a) {
+  if (options_.traffic) traffic_.shared(a, point.block->shared);
+  if (options_.initcheck) initcheck_.shared(point, a);
+  if (!options_.racecheck) return;
+  Slot& slot = slot_of(point);
+  slot.shared.access(slot.order, race_report_, point, a);
+  if (is_strong(a)) strong_.access(slot.order, point, a);
+}
+
 Mask Chunk::access(const WarpPoint& point, const Access& a) {
   bytes_ += std::uint64_t{a.width} * static_cast<unsigned>(std::popcount(a.lanes));
+  const Extent extent = extent_of(a);
   Mask on = a.lanes;
   switch (a.space) {
     case Space::global:
-      if (options_.memcheck) on = memcheck_.global(point, a);
-      if (on == a.lanes) global(point, a);
-      else if (on != 0) global(point, narrowed(a, on));
+      if (options_.memcheck) on = memcheck_.global(point, a, extent);
+      // Nobody writes the parameters of a launch, and all of them are written.
+      if (on == 0 || (a.kind == AccessKind::load && launch_.params && launch_.params->contains(extent.low, extent.bytes()))) return on;
+      if (on == a.lanes) {
+        global(point, a, extent);
+      } else {
+        const Access part = narrowed(a, on);
+        global(point, part, extent_of(part));
+      }
       return on;
-    case Space::shared: {
-      if (options_.memcheck) on = memcheck_.shared(point, a);
-      if (on == 0) return on;
-      Slot& slot = slot_of(point);
-      const auto check = [&](const Access& b) {
-        if (options_.traffic) traffic_.shared(b, point.block->shared);
-        if (options_.initcheck) initcheck_.shared(point, b);
-        if (!options_.racecheck) return;
-        slot.shared.access(slot.order, race_report_, point, b);
-        if (is_strong(b)) strong_.access(slot.order, point, b);
-      };
-      if (on == a.lanes) check(a);
-      else check(narrowed(a, on));
+    case Space::shared:
+      if (options_.memcheck) on = memcheck_.shared(point, a, extent);
+      if (on == a.lanes) shared(point, a);
+      else if (on != 0) shared(point, narrowed(a, on));
       return on;
-    }
     case Space::local:
-      if (options_.memcheck) on = memcheck_.local(point, a);
+      if (options_.memcheck) on = memcheck_.local(point, a, extent);
       if (options_.initcheck && on != 0) initcheck_.local(point, on == a.lanes ? a : narrowed(a, on));
       return on;
     case Space::param:
     case Space::constant:
-      return options_.memcheck ? memcheck_.global(point, a) : on;
+      return options_.memcheck ? memcheck_.global(point, a, extent) : on;
   }
   return on;
 }
@@ -152,14 +153,14 @@ void Chunk::async_issue(const WarpPoint& point, const AsyncCopy& copy) {
   if (!options_.racecheck) return;
   Slot& slot = slot_of(point);
   const CopySide source = source_of(copy, copy.lanes);
-  if (source.access.lanes != 0) global_races_.async_read(slot.order, point, source.access, pages_);
+  if (source.access.lanes != 0) global_races_.async_read(slot.order, point, source.access);
   for (Mask rest = source.odd; rest != 0; rest &= rest - 1) {
     const unsigned lane = static_cast<unsigned>(std::countr_zero(rest));
     if (copy.source_bytes[lane] == 0) continue;
     Access part = source.access;
     part.lanes = part.breaks = Mask{1} << lane;
     part.width = copy.source_bytes[lane];
-    global_races_.async_read(slot.order, point, part, pages_);
+    global_races_.async_read(slot.order, point, part);
   }
   slot.shared.async_write(slot.order, race_report_, point, destination_of(copy, copy.lanes));
 }
@@ -175,19 +176,23 @@ Mask Chunk::async_land(const WarpPoint& point, const AsyncCopy& copy, Mask lanes
   const CopySide source = source_of(copy, lanes);
   bytes_ += std::uint64_t{copy.bytes} * 2 * static_cast<unsigned>(std::popcount(lanes));
   if (options_.memcheck) {
-    if (source.access.lanes != 0) on &= memcheck_.global(at, source.access) | source.odd;
+    if (source.access.lanes != 0) on &= memcheck_.global(at, source.access, extent_of(source.access)) | source.odd;
     for (Mask rest = source.odd; rest != 0; rest &= rest - 1) {
       const unsigned lane = static_cast<unsigned>(std::countr_zero(rest));
       if (copy.source_bytes[lane] == 0) continue;
       Access part = source.access;
       part.lanes = part.breaks = Mask{1} << lane;
       part.width = copy.source_bytes[lane];
-      on &= memcheck_.global(at, part) | ~part.lanes;
+      on &= memcheck_.global(at, part, extent_of(part)) | ~part.lanes;
     }
-    if (on != 0) on &= memcheck_.shared(at, destination_of(copy, on));
+  }
+  Access destination = destination_of(copy, on);
+  if (options_.memcheck && on != 0) {
+    on &= memcheck_.shared(at, destination, extent_of(destination));
+    if (on != destination.lanes) destination = destination_of(copy, on);
   }
   if (on == 0) return on;
-  if (options_.initcheck) initcheck_.landed(at, copy, destination_of(copy, on), pages_);
+  if (options_.initcheck) initcheck_.landed(at, copy, destination, pages_);
   if (!options_.racecheck)
     for (Mask rest = on; rest != 0; rest &= rest - 1) {
       const unsigned lane = static_cast<unsigned>(std::countr_zero(rest));

@@ -6,6 +6,7 @@
 
 #include "observers/bits.hpp"
 #include "observers/checks.hpp"
+#include "observers/extent.hpp"
 #include "observers/initcheck.hpp"
 #include "observers/memcheck.hpp"
 #include "observers/order.hpp"
@@ -40,6 +41,8 @@ class Chunk final : public Observer {
   void fault(const WarpPoint& point, const FaultEvent& event) override;
   void dependency_wait(const WarpPoint& point) override;
 
+  // After the last block. False: blocks of the chunk conflict, and the launch is to be repeated as one chunk.
+  bool finish();
   // What the launch's end takes from it.
   Sink& sink() { return sink_; }
   PageMap& pages() { return pages_; }
@@ -54,7 +57,8 @@ class Chunk final : public Observer {
     std::uint32_t waited = 0;  // warps past griddepcontrol.wait
   };
   static Slot& slot_of(const WarpPoint& point) { return *static_cast<Slot*>(point.block->state); }
-  void global(const WarpPoint& point, const Access& access);
+  void global(const WarpPoint& point, const Access& access, const Extent& extent);
+  void shared(const WarpPoint& point, const Access& access);
 
   const CheckOptions& options_;
   const LaunchInfo& launch_;
@@ -63,10 +67,10 @@ class Chunk final : public Observer {
   RaceReport race_report_;
   Memcheck memcheck_;
   Initcheck initcheck_;
+  PageMap pages_, early_;
   GlobalRaces global_races_;
   StrongLocations strong_;
   TrafficCount traffic_;
-  PageMap pages_, early_;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::uint64_t bytes_ = 0;
 };

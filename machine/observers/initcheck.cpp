@@ -4,6 +4,7 @@
 
 #include "exec/machine.hpp"
 #include "memory/address_space.hpp"
+#include "observers/lines.hpp"
 
 namespace machine::checks {
 
@@ -44,22 +45,34 @@ bool Initcheck::counts(std::uint32_t pc, std::uint64_t address) {
   return object && object->kind == ObjectKind::global;
 }
 
-bool Initcheck::is_written(std::uint64_t address, const PageMap* pages) const {
-  const std::uint64_t in_page = address & (kPageBytes - 1);
-  if (pages) {
-    if (const Page* page = pages->find(address >> kPageShift)) {
-      if (page->undefined && test_bit(page->undefined->data(), in_page)) return false;
-      if (test_bit(page->written.data(), in_page) || test_bit(page->atomic.data(), in_page)) return true;
-    }
-  }
-  return written_.test(address);
+// One bit a byte for the 64 bytes around `address`. What this chunk has written itself is in its pages.
+std::uint64_t Initcheck::written_bits(std::uint64_t address, const PageMap* pages) const {
+  const std::uint64_t bits = written_.word(address);
+  const Page* page = pages ? pages->find(address >> kPageShift) : nullptr;
+  if (!page) return bits;
+  const unsigned w = static_cast<unsigned>((address & (kPageBytes - 1)) / 64);
+  const std::uint64_t own = page->marks.changed(w) | (page->sheet ? page->sheet->marks.changed(w) : 0);
+  return (bits | own) & ~(page->undefined ? (*page->undefined)[w] : 0);
 }
 
 bool Initcheck::all_written(std::uint64_t address, std::uint64_t bytes, const PageMap* pages) const {
   if (!any_undefined_ && written_.all(address, bytes)) return true;
-  for (std::uint64_t at = address; at < address + bytes; ++at)
-    if (!is_written(at, pages)) return false;
-  return true;
+  std::uint64_t missing = 0;
+  for_each_word(address, bytes, [&](std::uint64_t w, std::uint64_t mask) { missing |= mask & ~written_bits(w * 64, pages); });
+  return missing == 0;
+}
+
+// Whether all that the lanes touch was written before this chunk. Lanes of aligned accesses lie in one word of bits each.
+bool Initcheck::all_written(const Access& a) const {
+  const std::uint64_t any = a.address[a.first_lane()], own = (std::uint64_t{1} << a.width) - 1;
+  const std::uint64_t* words = written_.words();
+  std::uint64_t missing = 0, crosses = 0;
+  for (unsigned l = 0; l < kWarp; ++l) {
+    const std::uint64_t at = ((a.lanes >> l & 1) != 0 ? a.address[l] : any) - kArenaBase;
+    missing |= own & ~(words[at >> 6] >> (at & 63));
+    crosses |= ((at & 63) + a.width > 64 ? 1u : 0u);
+  }
+  return (missing | crosses) == 0;
 }
 
 std::uint64_t Initcheck::holes(std::uint64_t address, unsigned width, const PageMap* pages) const {
@@ -137,7 +150,7 @@ void Initcheck::load(const WarpPoint& point, const Access& a, const PageMap* pag
   bool clean = true;
   if (a.shape == Shape::uniform) {
     clean = all_written(a.address[a.first_lane()], a.width, pages);
-  } else {
+  } else if (any_undefined_ || a.shape == Shape::contiguous || !all_written(a)) {
     a.for_each_run([&](std::uint64_t address, std::uint64_t bytes, Mask) { clean = clean && all_written(address, bytes, pages); });
   }
   if (clean && carried_.empty()) return;
@@ -160,7 +173,7 @@ void Initcheck::mark(std::uint64_t address, std::uint64_t bytes, bool defined, P
   for (std::uint64_t at = address; at < address + bytes; ++at) {
     Page& page = pages->at(at);
     if (defined && !page.undefined) continue;
-    if (!page.undefined) page.undefined = std::make_unique<std::array<std::uint64_t, 64>>();
+    if (!page.undefined) page.undefined = std::make_unique<Marks::Words>();
     std::uint64_t& word = (*page.undefined)[(at & (kPageBytes - 1)) >> 6];
     const std::uint64_t bit = std::uint64_t{1} << (at & 63);
     word = defined ? word & ~bit : word | bit;
@@ -183,8 +196,20 @@ void Initcheck::store(const WarpPoint& point, const Access& a, PageMap* pages) {
   });
 }
 
+void Initcheck::global(const WarpPoint& point, const Access& a, const Extent& extent, PageMap& pages) {
+  const Object* object = objects_.at(point.pc, extent.low);
+  if (!object || !object->contains(extent.low, extent.bytes())) {
+    Mask counted = 0;
+    each_lane(a.lanes, [&](unsigned lane) { counted |= counts(point.pc, a.address[lane]) ? Mask{1} << lane : 0; });
+    if (counted == 0) return;
+    if (counted != a.lanes) return global(point, narrowed(a, counted), pages);
+  } else if (object->kind != ObjectKind::global) {
+    return;
+  }
+  global(point, a, pages);
+}
+
 void Initcheck::global(const WarpPoint& point, const Access& a, PageMap& pages) {
-  if (a.space != Space::global || !counts(point.pc, a.address[a.first_lane()])) return;
   if (a.kind != AccessKind::store) load(point, a, &pages);
   if (a.kind != AccessKind::load) store(point, a, &pages);
 }

@@ -19,6 +19,7 @@
 
 #include "observers/bits.hpp"
 #include "observers/copies.hpp"
+#include "observers/extent.hpp"
 #include "observers/objects.hpp"
 #include "observers/observer.hpp"
 #include "observers/pages.hpp"
@@ -34,16 +35,19 @@ class Initcheck {
 
   void block_begin(const BlockInfo& block);
   // Before the pages are marked.
-  void global(const WarpPoint& point, const Access& access, PageMap& pages);
+  void global(const WarpPoint& point, const Access& access, const Extent& extent, PageMap& pages);
   void shared(const WarpPoint& point, const Access& access);
   void local(const WarpPoint& point, const Access& access);
   // A cp.async lands: its source was read, zeros fill up the rest of its destination.
   void landed(const WarpPoint& point, const AsyncCopy& copy, const Access& destination, PageMap& pages);
 
  private:
+  void global(const WarpPoint& point, const Access& access, PageMap& pages);
   void landed(const WarpPoint& point, const AsyncCopy& copy, unsigned lane, PageMap& pages);
   bool counts(std::uint32_t pc, std::uint64_t address);
-  bool is_written(std::uint64_t address, const PageMap* pages) const;
+  std::uint64_t written_bits(std::uint64_t address, const PageMap* pages) const;
+  bool is_written(std::uint64_t address, const PageMap* pages) const { return written_bits(address, pages) >> (address & 63) & 1; }
+  bool all_written(const Access& access) const;
   bool all_written(std::uint64_t address, std::uint64_t bytes, const PageMap* pages) const;
   std::uint64_t holes(std::uint64_t address, unsigned width, const PageMap* pages) const;  // bit b: byte b is unwritten
   bool small_hole(const WarpPoint& point, std::uint64_t address, unsigned width, std::uint64_t holes, const PageMap* pages) const;

@@ -22,28 +22,6 @@ std::string_view verb_of(AccessKind kind) {
   }
 }
 
-// Lowest and highest address of the lanes that take part.
-struct Span {
-  std::uint64_t low = ~std::uint64_t{0}, high = 0;
-};
-Span span_of(const Access& a) {
-  Span s;
-  for (unsigned l = 0; l < kWarp; ++l) {
-    const bool on = (a.lanes >> l & 1) != 0;
-    s.low = std::min(s.low, on ? a.address[l] : ~std::uint64_t{0});
-    s.high = std::max(s.high, on ? a.address[l] : 0);
-  }
-  return s;
-}
-
-Span extent_of(const Access& a) {
-  if (a.shape == Shape::contiguous) return {a.address[0], a.address[0] + std::uint64_t{a.width} * 32};
-  if (a.shape == Shape::uniform) return {a.address[a.first_lane()], a.address[a.first_lane()] + a.width};
-  Span s = span_of(a);
-  s.high += a.width;
-  return s;
-}
-
 }  // namespace
 
 void Regions::remove_heap(std::uint64_t base) {
@@ -111,11 +89,10 @@ void Memcheck::invalid(const WarpPoint& point, unsigned lane, Space space, std::
   sink_.add(std::move(f));
 }
 
-Mask Memcheck::global(const WarpPoint& point, const Access& a) {
-  const Span s = extent_of(a);
+Mask Memcheck::global(const WarpPoint& point, const Access& a, const Extent& s) {
   const Object* object = objects_.at(point.pc, s.low);
   Mask on = a.lanes;
-  if (!(object && object->state == ObjectState::live && object->contains(s.low, s.high - s.low))) {
+  if (!(object && object->state == ObjectState::live && object->contains(s.low, s.bytes()))) {
     for (Mask rest = a.lanes; rest != 0; rest &= rest - 1) {
       const unsigned l = static_cast<unsigned>(std::countr_zero(rest));
       const std::uint64_t address = a.address[l];
@@ -188,12 +165,11 @@ void Memcheck::fault(const WarpPoint& point, const FaultEvent& event) {
   invalid(point, lane, event.space, verb, event.width, address, near, why, aligned ? kOutside : kMisaligned);
 }
 
-Mask Memcheck::shared(const WarpPoint& point, const Access& a) {
+Mask Memcheck::shared(const WarpPoint& point, const Access& a, const Extent& s) {
   const std::uint64_t base = point.block->shared;
-  const Span s = extent_of(a);
   const Object* variable = variable_at(point.pc, s.low - base);
   Mask bad = 0;
-  if (variable && variable->contains(s.low - base, s.high - s.low)) return a.lanes & ~bad;
+  if (variable && variable->contains(s.low - base, s.bytes())) return a.lanes & ~bad;
   for (Mask rest = a.lanes; rest != 0; rest &= rest - 1) {
     const unsigned l = static_cast<unsigned>(std::countr_zero(rest));
     const std::uint64_t offset = a.address[l] - base;
@@ -208,10 +184,9 @@ Mask Memcheck::shared(const WarpPoint& point, const Access& a) {
   return a.lanes & ~bad;
 }
 
-Mask Memcheck::local(const WarpPoint& point, const Access& a) {
+Mask Memcheck::local(const WarpPoint& point, const Access& a, const Extent& s) {
   Mask bad = 0;
   const LocalLayout& layout = launch_.kernel->local();
-  const Span s = extent_of(a);
   // Arrays of called functions follow those of the kernel and have offsets in frames of their own, above the kernel's.
   std::size_t own = 0;
   while (own < layout.arrays.size() && (own == 0 || layout.arrays[own].base > layout.arrays[own - 1].base)) ++own;
@@ -223,7 +198,7 @@ Mask Memcheck::local(const WarpPoint& point, const Access& a) {
     return nullptr;
   };
   const Object* whole = array_of(s.low);
-  if (whole && whole->contains(s.low, s.high - s.low)) return a.lanes & ~bad;
+  if (whole && whole->contains(s.low, s.bytes())) return a.lanes & ~bad;
   for (Mask rest = a.lanes; rest != 0; rest &= rest - 1) {
     const unsigned l = static_cast<unsigned>(std::countr_zero(rest));
     const std::uint64_t offset = a.address[l];

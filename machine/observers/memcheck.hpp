@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 
+#include "observers/extent.hpp"
 #include "observers/objects.hpp"
 #include "observers/observer.hpp"
 #include "observers/sink.hpp"
@@ -39,9 +40,9 @@ class Memcheck {
   Memcheck(const LaunchInfo& launch, Sink& sink, const Regions& regions);
 
   // The lanes that may go on.
-  Mask global(const WarpPoint& point, const Access& access);
-  Mask shared(const WarpPoint& point, const Access& access);
-  Mask local(const WarpPoint& point, const Access& access);
+  Mask global(const WarpPoint& point, const Access& access, const Extent& extent);
+  Mask shared(const WarpPoint& point, const Access& access, const Extent& extent);
+  Mask local(const WarpPoint& point, const Access& access, const Extent& extent);
 
   // An address that execution refused.
   void fault(const WarpPoint& point, const FaultEvent& event);

@@ -19,6 +19,11 @@ std::string name_of(const Operation& o) {
   return text + " on stream " + std::to_string(o.stream);
 }
 
+// Bytes that two operations touch in conflict; atomics do not conflict with each other.
+std::uint64_t meetings(const Marks& a, const Marks& b, unsigned w) {
+  return a.meets(b, w) & ~(a.atomic[w] & b.atomic[w] & ~(a.written[w] | b.written[w] | a.read[w] | b.read[w]));
+}
+
 const Trace* trace_at(const Page& page, unsigned byte, bool writing) {
   const Trace* best = nullptr;
   for (unsigned i = 0; i < page.trace_count; ++i) {
@@ -87,9 +92,7 @@ void Operations::launched(std::uint64_t operation, Footprint footprint) {
   const auto at = known_.find(operation);
   if (at == known_.end()) return;
   Known& known = at->second;
-  known.pages = 0;
-  for (const PageMap& p : footprint.pages) known.pages += p.size();
-  for (const PageMap& p : footprint.early) known.pages += p.size();
+  known.pages = footprint.pages.size() + footprint.early.size();
   kept_pages_ += known.pages;
   if (!known.footprint) kept_.push_back(operation);
   known.footprint = std::make_unique<Footprint>(std::move(footprint));
@@ -129,18 +132,16 @@ void Operations::meet(const PageMap& one, const PageMap& other, Meeting& m) {
   for (const Page* a : few.sorted()) {
     const Page* b = many.find(a->number);
     if (!b) continue;
-    for (unsigned w = 0; w < 64; ++w) {
-      const std::uint64_t hit = (a->written[w] & (b->read[w] | b->written[w] | b->atomic[w])) |
-                                (b->written[w] & (a->read[w] | a->atomic[w])) | (a->atomic[w] & b->read[w]) |
-                                (b->atomic[w] & a->read[w]);
+    for (unsigned w = 0; w < Marks::kWords; ++w) {
+      const std::uint64_t hit = meetings(a->marks, b->marks, w);
       if (hit == 0) continue;
       const unsigned bit = static_cast<unsigned>(std::countr_zero(hit)), byte = w * 64 + bit;
       const Page* here = swapped ? b : a;
       const Page* there = swapped ? a : b;
       m.found = true;
       m.address = (a->number << kPageShift) + byte;
-      m.here_writes = ((here->written[w] | here->atomic[w]) >> bit & 1) != 0;
-      m.there_writes = ((there->written[w] | there->atomic[w]) >> bit & 1) != 0;
+      m.here_writes = (here->marks.changed(w) >> bit & 1) != 0;
+      m.there_writes = (there->marks.changed(w) >> bit & 1) != 0;
       m.here = trace_at(*here, byte, m.here_writes);
       m.there = trace_at(*there, byte, m.there_writes);
       return;
@@ -157,8 +158,8 @@ void Operations::meet(const Range& range, const PageMap& pages, Meeting& m) {
       for (std::uint64_t at = std::max(low, start); at < std::min(high, start + kPageBytes); ++at) {
         const unsigned byte = static_cast<unsigned>(at - start), w = byte / 64;
         const std::uint64_t bit = std::uint64_t{1} << (byte % 64);
-        const bool written = ((page.written[w] | page.atomic[w]) & bit) != 0;
-        if (!written && !(range.writes && (page.read[w] & bit) != 0)) continue;
+        const bool written = (page.marks.changed(w) & bit) != 0;
+        if (!written && !(range.writes && (page.marks.read[w] & bit) != 0)) continue;
         m.found = true, m.address = at, m.here_writes = range.writes, m.there_writes = written;
         m.there = trace_at(page, byte, written);
         return;
@@ -193,16 +194,14 @@ void Operations::compare(const Known& one, const Known& other) {
   const auto& pages_a = same_stream && a.waits && one.told.id > other.told.id ? a.early : a.pages;
   const auto& pages_b = same_stream && b.waits && other.told.id > one.told.id ? b.early : b.pages;
   Meeting m;
-  for (const PageMap& x : pages_a)
-    for (const PageMap& y : pages_b) meet(x, y, m);
+  meet(pages_a, pages_b, m);
   for (const Range& x : a.ranges) {
-    for (const PageMap& y : pages_b) meet(x, y, m);
+    meet(x, pages_b, m);
     for (const Range& y : b.ranges) meet(x, y, m);
   }
   if (!m.found) {
     Meeting turned;
-    for (const Range& y : b.ranges)
-      for (const PageMap& x : pages_a) meet(y, x, turned);
+    for (const Range& y : b.ranges) meet(y, pages_a, turned);
     if (turned.found) {
       m = turned;
       std::swap(m.here, m.there);

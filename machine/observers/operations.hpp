@@ -25,8 +25,8 @@ struct Range {
 
 // What one operation touched.
 struct Footprint {
-  std::vector<PageMap> pages;        // of a kernel, chunk by chunk
-  std::vector<PageMap> early;        // the part before griddepcontrol.wait, of kernels that have one
+  PageMap pages;                     // of a kernel
+  PageMap early;                     // the part before griddepcontrol.wait, of kernels that have one
   bool waits = false;                // the kernel has a griddepcontrol.wait
   std::vector<Range> ranges;
   LaunchInfo launch;                 // kernel == nullptr: no kernel

@@ -1,83 +1,43 @@
 #include "observers/pages.hpp"
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
+
+#include "observers/pool.hpp"
 
 namespace machine::checks {
 
-namespace {
-
-constexpr std::size_t kSlab = 64;
-
-struct Pool {
-  std::mutex lock;
-  std::vector<std::unique_ptr<Page[]>> slabs;
-  std::vector<Page*> free;
-};
-Pool& pool() {
-  static Pool& instance = *new Pool;  // outlives every observer
-  return instance;
-}
-
-Page* take_page() {
-  Page* page = nullptr;
-  {
-    Pool& p = pool();
-    const std::lock_guard hold(p.lock);
-    if (p.free.empty()) {
-      p.slabs.push_back(std::make_unique<Page[]>(kSlab));
-      for (std::size_t i = kSlab; i-- > 0;) p.free.push_back(&p.slabs.back()[i]);
-    }
-    page = p.free.back();
-    p.free.pop_back();
-  }
-  return page;
-}
-
-}  // namespace
-
-void Page::trace(std::uint32_t pc, std::uint32_t block, unsigned warp, Touch touch, std::uint64_t first, std::uint64_t last) {
+void Page::trace_anew(const Trace& touched) {
   for (unsigned i = 0; i < trace_count; ++i) {
-    Trace& t = traces[i];
-    if (t.pc != pc || t.touch != touch) continue;
-    t.first = std::min<std::uint16_t>(t.first, static_cast<std::uint16_t>(first));
-    t.last = std::max<std::uint16_t>(t.last, static_cast<std::uint16_t>(last));
-    return;
+    if (traces[i].pc != touched.pc || traces[i].touch != touched.touch) continue;
+    recent_trace = static_cast<std::uint8_t>(i);
+    return widen(traces[i], touched);
   }
   if (trace_count == traces.size()) return;
-  traces[trace_count++] = {pc, block, static_cast<std::uint16_t>(first), static_cast<std::uint16_t>(last),
-                           static_cast<std::uint8_t>(warp), touch};
+  recent_trace = trace_count;
+  traces[trace_count++] = touched;
 }
 
 void Page::clear() {
-  read.fill(0), written.fill(0), atomic.fill(0);
+  sheet = nullptr;
+  marks.clear();
   undefined.reset();
-  for (Line& line : lines) {
-    line.first.bytes = 0;
-    line.more.reset();
-    line.touched = 0;
-    line.prune_at = 8;
-  }
-  trace_count = 0;
+  trace_count = recent_trace = 0;
 }
 
 PageMap::PageMap(PageMap&& other) noexcept { *this = std::move(other); }
 PageMap& PageMap::operator=(PageMap&& other) noexcept {
   std::swap(table_, other.table_);
-  std::swap(count_, other.count_);
+  std::swap(pages_, other.pages_);
+  std::swap(spare_, other.spare_);
   std::swap(recent_, other.recent_);
   return *this;
 }
 
 PageMap::~PageMap() {
-  if (count_ == 0) return;
-  for (Page* page : table_)
-    if (page) page->clear();
-  Pool& p = pool();
-  const std::lock_guard hold(p.lock);
-  for (Page* page : table_)
-    if (page) p.free.push_back(page);
+  for (Page* page : pages_) page->clear();
+  pages_.insert(pages_.end(), spare_.begin(), spare_.end());
+  Pool<Page>::instance().give(pages_);
 }
 
 std::size_t PageMap::place(std::uint64_t number) const {
@@ -89,29 +49,56 @@ std::size_t PageMap::place(std::uint64_t number) const {
 Page* PageMap::find(std::uint64_t number) const { return table_.empty() ? nullptr : table_[place(number)]; }
 
 Page& PageMap::find_or_make(std::uint64_t number) {
-  if ((count_ + 1) * 2 > table_.size()) grow();
-  Page*& slot = table_[place(number)];
-  if (!slot) {
-    slot = take_page();
-    slot->number = number;
-    ++count_;
-  }
-  return *slot;
+  if (Page* known = find(number)) return *known;
+  if (spare_.empty()) Pool<Page>::instance().take(spare_, std::clamp<std::size_t>(pages_.size(), 4, 64));
+  Page* page = spare_.back();
+  spare_.pop_back();
+  page->number = number;
+  insert(page);
+  return *page;
+}
+
+void PageMap::insert(Page* page) {
+  if ((pages_.size() + 1) * 2 > table_.size()) grow();
+  table_[place(page->number)] = page;
+  pages_.push_back(page);
 }
 
 void PageMap::grow() {
-  std::vector<Page*> old = std::exchange(table_, std::vector<Page*>(std::max<std::size_t>(64, table_.size() * 2)));
-  for (Page* page : old)
-    if (page) table_[place(page->number)] = page;
+  table_.assign(std::max<std::size_t>(64, table_.size() * 2), nullptr);
+  for (Page* page : pages_) table_[place(page->number)] = page;
 }
 
 std::vector<Page*> PageMap::sorted() const {
-  std::vector<Page*> pages;
-  pages.reserve(count_);
-  for (Page* page : table_)
-    if (page) pages.push_back(page);
+  std::vector<Page*> pages = pages_;
   std::sort(pages.begin(), pages.end(), [](const Page* a, const Page* b) { return a->number < b->number; });
   return pages;
+}
+
+bool PageMap::absorb(PageMap& other) {
+  bool apart = true;
+  std::vector<Page*> merged;
+  for (Page* page : other.pages_) {
+    Page* mine = find(page->number);
+    if (!mine) {
+      insert(page);
+      continue;
+    }
+    apart = apart && !mine->marks.meets(page->marks);
+    mine->marks.add(page->marks);
+    for (unsigned i = 0; i < page->trace_count; ++i) mine->trace(page->traces[i]);
+    if (page->undefined) {
+      if (!mine->undefined) mine->undefined = std::make_unique<Marks::Words>();
+      for (unsigned w = 0; w < Marks::kWords; ++w) (*mine->undefined)[w] |= (*page->undefined)[w];
+    }
+    merged.push_back(page);
+  }
+  for (Page* page : merged) page->clear();
+  Pool<Page>::instance().give(merged);
+  other.pages_.clear();
+  other.table_.clear();
+  other.recent_ = {};
+  return apart;
 }
 
 }  // namespace machine::checks

@@ -1,74 +1,16 @@
-// What one chunk of a launch did to global memory, page by page: which bytes it read and wrote, and who did it last.
-//
-// A line of 128 bytes keeps a short list of entries. An entry is one access of one warp (or, for reads, of several
-// warps at once): which bytes, which lane had which byte, stamp and instruction. A run of full-warp accesses is one
-// entry a line, so streaming costs one small record for 128 bytes; scattered accesses cost an entry each.
+// What one chunk of a launch did to global memory, page by page: which bytes it read and wrote, and by which instructions.
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "observers/reach.hpp"
+#include "observers/marks.hpp"
 
 namespace machine::checks {
 
-__extension__ typedef unsigned __int128 Bytes;  // bit b: byte b of a line
-
-inline constexpr unsigned kLineShift = 7, kPageShift = 12;
-inline constexpr std::uint64_t kLineBytes = 1 << kLineShift, kPageBytes = 1 << kPageShift;
-
-inline constexpr Bytes bytes_mask(unsigned first, unsigned count) {
-  return (count >= 128 ? ~Bytes{0} : (Bytes{1} << count) - 1) << first;
-}
-inline unsigned lowest(Bytes b) {
-  const auto low = static_cast<std::uint64_t>(b);
-  return static_cast<unsigned>(low != 0 ? std::countr_zero(low) : 64 + std::countr_zero(static_cast<std::uint64_t>(b >> 64)));
-}
-
-enum class Touch : std::uint8_t {
-  read = 0,
-  write = 1,
-  strong_read = 2,   // volatile, relaxed, acquire loads
-  strong_write = 3,  // volatile, relaxed, release stores
-  atomic = 4,
-  async_read = 5,    // source of a cp.async, until it is waited for
-};
-inline bool writes(Touch t) { return t == Touch::write || t == Touch::strong_write || t == Touch::atomic; }
-inline bool strong(Touch t) { return t == Touch::strong_read || t == Touch::strong_write || t == Touch::atomic; }
-
-struct Entry {
-  Bytes bytes = 0;
-  std::uint32_t block = 0;
-  std::uint32_t warps = 0;  // reads: every warp that did the same; else one bit
-  Stamp stamp = 0;
-  std::uint32_t pc = 0;
-  std::uint32_t sequence = 0;  // order of the strong accesses of this launch
-  Touch touch = Touch::read;
-  bool is_volatile = false;
-  bool block_scope = false;    // strong, but for its own block only
-  bool affine = true;          // lane of byte b is lane0 + (b >> shift); else every lane in `lanes` had every byte
-  std::int8_t lane0 = 0;
-  std::uint8_t shift = 0;
-  Mask lanes = 0;
-
-  unsigned lane(unsigned byte) const {
-    return affine ? static_cast<unsigned>(lane0 + static_cast<int>(byte >> shift)) : static_cast<unsigned>(std::countr_zero(lanes));
-  }
-  Mask lanes_of(unsigned byte) const { return affine ? Mask{1} << lane(byte) : lanes; }
-  bool same_threads(const Entry& o) const {
-    return affine == o.affine && (affine ? lane0 == o.lane0 && shift == o.shift : lanes == o.lanes);
-  }
-};
-
-struct Line {
-  Entry first;  // bytes == 0: none
-  std::unique_ptr<std::vector<Entry>> more;
-  std::uint8_t touched = 0;  // bit by Touch, of entries that are or were here
-  std::uint32_t prune_at = 8;
-};
+struct Sheet;
 
 // A summary for findings between operations: which instruction touched what part of a page.
 struct Trace {
@@ -80,14 +22,26 @@ struct Trace {
 
 struct Page {
   std::uint64_t number = 0;  // address >> kPageShift
-  std::array<std::uint64_t, 64> read{}, written{}, atomic{};
-  std::unique_ptr<std::array<std::uint64_t, 64>> undefined;  // bytes whose last write stored unwritten data
-  std::array<Line, 32> lines;
+  Sheet* sheet = nullptr;    // what the running blocks do here, not yet in `marks`
+  Marks marks;
+  std::unique_ptr<Marks::Words> undefined;  // bytes whose last write stored unwritten data
   std::array<Trace, 6> traces;
   std::uint8_t trace_count = 0;
+  std::uint8_t recent_trace = 0;
 
-  void trace(std::uint32_t pc, std::uint32_t block, unsigned warp, Touch touch, std::uint64_t first, std::uint64_t last);
+  void trace(const Trace& touched) {
+    Trace& t = traces[recent_trace];
+    if (recent_trace < trace_count && t.pc == touched.pc && t.touch == touched.touch) return widen(t, touched);
+    trace_anew(touched);
+  }
   void clear();
+
+ private:
+  static void widen(Trace& t, const Trace& by) {
+    if (by.first < t.first) t.first = by.first;
+    if (by.last > t.last) t.last = by.last;
+  }
+  void trace_anew(const Trace& touched);
 };
 
 // Pages by number; pages come from a pool that the process keeps.
@@ -100,22 +54,30 @@ class PageMap {
 
   Page& at(std::uint64_t address) {
     const std::uint64_t number = address >> kPageShift;
-    Page*& recent = recent_[number % recent_.size()];
+    Page*& recent = recent_[recent_place(number)];
     if (recent && recent->number == number) return *recent;
     return *(recent = &find_or_make(number));
   }
   Page* find(std::uint64_t number) const;
-  std::size_t size() const { return count_; }
+  std::size_t size() const { return pages_.size(); }
+  // In order of first touch, which is the same in every run.
+  const std::vector<Page*>& all() const { return pages_; }
   std::vector<Page*> sorted() const;
 
+  // Takes over the pages of another chunk. False: both touched the same bytes, at least one of them writing.
+  bool absorb(PageMap& other);
+
  private:
+  static std::size_t recent_place(std::uint64_t number) { return (number ^ number >> 6) % 64; }
   Page& find_or_make(std::uint64_t number);
+  void insert(Page* page);
   void grow();
   std::size_t place(std::uint64_t number) const;
 
   std::vector<Page*> table_;
-  std::size_t count_ = 0;
-  std::array<Page*, 32> recent_{};
+  std::vector<Page*> pages_;
+  std::vector<Page*> spare_;  // taken from the pool, not used yet
+  std::array<Page*, 64> recent_{};
 };
 
 }  // namespace machine::checks

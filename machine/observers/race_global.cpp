@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "memory/address_space.hpp"
-#include "observers/bits.hpp"
+#include "observers/pool.hpp"
 #include "observers/same_value.hpp"
 
 namespace machine::checks {
@@ -32,38 +32,68 @@ void each_entry(const Line& line, F&& f) {
     for (const Entry& e : *line.more) f(e);
 }
 
-void mark_bits(Page& page, Touch touch, std::uint64_t first, std::uint64_t count) {
-  std::uint64_t* words = touch == Touch::atomic ? page.atomic.data() : writes(touch) ? page.written.data() : page.read.data();
-  if (((first | count) & 63) == 0) {
-    for (std::uint64_t w = first >> 6, n = count >> 6; n > 0; ++w, --n) words[w] = ~std::uint64_t{0};
-  } else {
-    set_bits(words, first, count);
-  }
-}
-
-void mark_range(PageMap& pages, Touch touch, std::uint64_t address, std::uint64_t bytes, const Trace* trace) {
+// Calls f(page, first byte in it, bytes) for the pages of a stretch of memory.
+template <class F>
+void each_page(PageMap& pages, std::uint64_t address, std::uint64_t bytes, F&& f) {
   for (const std::uint64_t end = address + bytes; address < end;) {
-    Page& page = pages.at(address);
     const std::uint64_t first = address & (kPageBytes - 1), count = std::min(end - address, kPageBytes - first);
-    mark_bits(page, touch, first, count);
-    if (trace) page.trace(trace->pc, trace->block, trace->warp, touch, first, first + count - 1);
+    f(pages.at(address), first, count);
     address += count;
   }
 }
 
+// Calls f(address, bytes) for the runs of an access; lanes that read what the lane before them reads add none.
+template <class F>
+void each_stretch(const Access& a, bool reads, F&& f) {
+  if (a.shape == Shape::contiguous) return f(a.address[0], std::uint64_t{a.width} * kWarp);
+  if (a.shape == Shape::uniform && reads) return f(a.address[a.first_lane()], std::uint64_t{a.width});
+  std::uint64_t before = 0, length = 0;
+  a.for_each_run([&](std::uint64_t address, std::uint64_t bytes, Mask) {
+    if (reads && address == before && bytes <= length) return;
+    before = address, length = bytes;
+    f(address, bytes);
+  });
+}
+
+Trace trace_of(std::uint32_t pc, std::uint32_t block, unsigned warp, Touch touch, std::uint64_t first, std::uint64_t count) {
+  return {pc, block, static_cast<std::uint16_t>(first), static_cast<std::uint16_t>(first + count - 1),
+          static_cast<std::uint8_t>(warp), touch};
+}
+
 }  // namespace
 
+GlobalRaces::GlobalRaces(const LaunchInfo& launch, RaceReport& report, PageMap& pages, bool check)
+    : launch_(launch),
+      report_(report),
+      pages_(pages),
+      check_(check),
+      apart_(check && launch.chunks > 1 && !launch.communicates && launch.resident_limit <= 1) {
+  if (apart_) Pool<AccessLog>::instance().take(log_, 1);
+}
+
+GlobalRaces::~GlobalRaces() {
+  finish();
+  Pool<Sheet>::instance().give(sheets_);
+  Pool<AccessLog>::instance().give(log_);
+}
+
 void GlobalRaces::mark(const Access& a, const WarpPoint& point, std::uint32_t block, PageMap& pages) {
-  const Trace trace{point.pc, block, 0, 0, static_cast<std::uint8_t>(point.warp), touch_of(a)};
-  if (a.shape == Shape::uniform) return mark_range(pages, trace.touch, a.address[a.first_lane()], a.width, &trace);
-  a.for_each_run([&](std::uint64_t address, std::uint64_t bytes, Mask) { mark_range(pages, trace.touch, address, bytes, &trace); });
+  const Touch touch = touch_of(a);
+  each_stretch(a, !writes(touch), [&](std::uint64_t address, std::uint64_t bytes) {
+    each_page(pages, address, bytes, [&](Page& page, std::uint64_t first, std::uint64_t count) {
+      page.marks.set(Marks::kind_of(touch), first, count);
+      page.trace(trace_of(point.pc, block, point.warp, touch, first, count));
+    });
+  });
 }
 
 void GlobalRaces::mark_read(std::uint64_t address, std::uint64_t bytes, PageMap& pages) {
-  mark_range(pages, Touch::read, address, bytes, nullptr);
+  each_page(pages, address, bytes,
+            [](Page& page, std::uint64_t first, std::uint64_t count) { page.marks.set(Marks::kRead, first, count); });
 }
 
-void GlobalRaces::access(const BlockOrder& order, const WarpPoint& point, const Access& a, PageMap& pages) {
+void GlobalRaces::access(const BlockOrder& order, const WarpPoint& point, const Access& a) {
+  if (!check_) return mark(a, point, order.block(), pages_);
   Entry entry;
   entry.block = order.block();
   entry.warps = 1u << point.warp;
@@ -73,17 +103,97 @@ void GlobalRaces::access(const BlockOrder& order, const WarpPoint& point, const 
   entry.is_volatile = a.order == Order::volatile_;
   entry.block_scope = strong(entry.touch) && a.scope == Scope::cta;
   if (strong(entry.touch)) entry.sequence = ++sequence_;
-
-  const bool reads_same = a.shape == Shape::uniform && !writes(entry.touch);
-  if (reads_same) {
-    entry.affine = false;
-    entry.lanes = a.lanes;
-    return run(order, point.warp, a.address[a.first_lane()], a.width, entry, &a, pages);
-  }
-  runs(order, point.warp, a, entry, pages);
+  take(order, point.warp, a, entry);
 }
 
-void GlobalRaces::runs(const BlockOrder& order, unsigned warp, const Access& a, Entry entry, PageMap& pages) {
+void GlobalRaces::async_read(const BlockOrder& order, const WarpPoint& point, const Access& source) {
+  Entry entry;
+  entry.block = order.block();
+  entry.warps = 1u << point.warp;
+  entry.stamp = order.async_stamp(point.warp);
+  entry.pc = point.pc;
+  entry.touch = Touch::async_read;
+  take(order, point.warp, source, entry);
+}
+
+void GlobalRaces::take(const BlockOrder& order, unsigned warp, const Access& a, const Entry& entry) {
+  const bool met = mark(warp, a, entry);
+  if (apart_ && !met && !strong(entry.touch)) return write_down(order, warp, a, entry);
+  if (apart_) replay(order);
+  compare_and_remember(order, warp, a, entry);
+}
+
+// Marks what the access touches. Whether the running block had marked any of it in a way that conflicts.
+bool GlobalRaces::mark(unsigned warp, const Access& a, const Entry& entry) {
+  const bool writing = writes(entry.touch);
+  const Marks::Kind kind = Marks::kind_of(entry.touch);
+  bool met = false;
+  each_stretch(a, !writing, [&](std::uint64_t address, std::uint64_t bytes) {
+    each_page(pages_, address, bytes, [&](Page& page, std::uint64_t first, std::uint64_t count) {
+      Marks& marks = sheet_of(page).marks;
+      met |= marks.conflicts(writing, first, count);
+      blocks_meet_ |= page.marks.conflicts(writing, first, count);
+      marks.set(kind, first, count);
+      page.trace(trace_of(entry.pc, entry.block, warp, entry.touch, first, count));
+    });
+  });
+  return met;
+}
+
+Sheet& GlobalRaces::sheet_of(Page& page) {
+  if (page.sheet) return *page.sheet;
+  if (sheets_.empty()) Pool<Sheet>::instance().take(sheets_, 8);
+  page.sheet = sheets_.back();
+  sheets_.pop_back();
+  open_.push_back(&page);
+  return *page.sheet;
+}
+
+void GlobalRaces::write_down(const BlockOrder& order, unsigned warp, const Access& a, const Entry& entry) {
+  AccessLog& log = *log_.front();
+  log.append(a, warp, entry.pc, entry.stamp, entry.touch);
+  if (!log.full()) return;
+  // What every thread of the block knew at its last barrier conflicts with nothing in the block any more.
+  log.forget([&](const AccessLog::Record& r) {
+    if (r.touch == Touch::async_read) return r.stamp < order.at_barrier().upto[async_actor(r.warp)];
+    return r.stamp < order.warp(r.warp).barrier_floor;
+  });
+  if (log.more_than_half_full()) replay(order);
+}
+
+void GlobalRaces::replay(const BlockOrder& order) {
+  log_.front()->replay([&](AccessLog::Record& r) {
+    Entry entry;
+    entry.block = order.block();
+    entry.warps = 1u << r.warp;
+    entry.stamp = r.stamp;
+    entry.pc = r.pc;
+    entry.touch = r.touch;
+    compare_and_remember(order, r.warp, r.access(), entry);
+  });
+}
+
+void GlobalRaces::block_end() {
+  if (apart_) finish();
+}
+
+void GlobalRaces::finish() {
+  if (apart_) log_.front()->clear();
+  for (Page* page : open_) {
+    page->marks.add(page->sheet->marks);
+    page->sheet->clear();
+    sheets_.push_back(page->sheet);
+    page->sheet = nullptr;
+  }
+  open_.clear();
+}
+
+void GlobalRaces::compare_and_remember(const BlockOrder& order, unsigned warp, const Access& a, Entry entry) {
+  if (a.shape == Shape::uniform && !writes(entry.touch)) {
+    entry.affine = false;
+    entry.lanes = a.lanes;
+    return run(order, warp, a.address[a.first_lane()], a.width, entry, &a);
+  }
   const unsigned shift = static_cast<unsigned>(std::countr_zero(a.width));
   a.for_each_run([&](std::uint64_t address, std::uint64_t bytes, Mask lanes) {
     const unsigned first = static_cast<unsigned>(std::countr_zero(lanes));
@@ -92,57 +202,36 @@ void GlobalRaces::runs(const BlockOrder& order, unsigned warp, const Access& a, 
       entry.affine = true;
       entry.shift = static_cast<std::uint8_t>(shift);
       entry.lane0 = static_cast<std::int8_t>(first);
-      return run(order, warp, address, bytes, entry, &a, pages);
+      return run(order, warp, address, bytes, entry, &a);
     }
     entry.affine = false;
     for (Mask rest = lanes; rest != 0; rest &= rest - 1, address += a.width) {
       entry.lanes = rest & -rest;
-      run(order, warp, address, a.width, entry, &a, pages);
+      run(order, warp, address, a.width, entry, &a);
     }
   });
 }
 
-void GlobalRaces::async_read(const BlockOrder& order, const WarpPoint& point, const Access& source, PageMap& pages) {
-  Entry entry;
-  entry.block = order.block();
-  entry.warps = 1u << point.warp;
-  entry.stamp = order.async_stamp(point.warp);
-  entry.pc = point.pc;
-  entry.touch = Touch::async_read;
-  runs(order, point.warp, source, entry, pages);
-}
-
 // Cuts a run of memory into lines. entry.lane0 is the lane at `address`.
 void GlobalRaces::run(const BlockOrder& order, unsigned warp, std::uint64_t address, std::uint64_t bytes, Entry entry,
-                      const Access* access, PageMap& pages) {
+                      const Access* access) {
   const int first_lane = entry.lane0;
   const std::uint64_t start = address, end = address + bytes;
   while (address < end) {
-    Page& page = pages.at(address);
-    const std::uint64_t page_end = std::min(end, (address | (kPageBytes - 1)) + 1);
-    const std::uint64_t in_page = address & (kPageBytes - 1);
-    mark_bits(page, entry.touch, in_page, page_end - address);
-    page.trace(entry.pc, entry.block, warp, entry.touch, in_page, in_page + (page_end - address) - 1);
-    if (!check_) {
-      address = page_end;
-      continue;
-    }
-    while (address < page_end) {
-      const std::uint64_t line_address = address & ~(kLineBytes - 1);
-      const unsigned offset = static_cast<unsigned>(address - line_address);
-      const unsigned count = static_cast<unsigned>(std::min(page_end, line_address + kLineBytes) - address);
-      entry.bytes = bytes_mask(offset, count);
-      if (entry.affine)
-        entry.lane0 = static_cast<std::int8_t>(first_lane + static_cast<int>((address - start) >> entry.shift) -
-                                               static_cast<int>(offset >> entry.shift));
-      touch(order, warp, page, page.lines[(line_address & (kPageBytes - 1)) >> kLineShift], line_address, entry, access);
-      address += count;
-    }
+    const std::uint64_t line_address = address & ~(kLineBytes - 1);
+    const unsigned offset = static_cast<unsigned>(address - line_address);
+    const unsigned count = static_cast<unsigned>(std::min(end, line_address + kLineBytes) - address);
+    entry.bytes = bytes_mask(offset, count);
+    if (entry.affine)
+      entry.lane0 = static_cast<std::int8_t>(first_lane + static_cast<int>((address - start) >> entry.shift) -
+                                             static_cast<int>(offset >> entry.shift));
+    touch(order, warp, sheet_of(pages_.at(address)).line(address), line_address, entry, access);
+    address += count;
   }
 }
 
-void GlobalRaces::touch(const BlockOrder& order, unsigned warp, Page&, Line& line, std::uint64_t line_address,
-                        const Entry& entry, const Access* access) {
+void GlobalRaces::touch(const BlockOrder& order, unsigned warp, Line& line, std::uint64_t line_address, const Entry& entry,
+                        const Access* access) {
   if (line.touched == 0) {
     line.first = entry;
     line.touched = static_cast<std::uint8_t>(1u << static_cast<unsigned>(entry.touch));

@@ -1,13 +1,21 @@
 // racecheck on global memory: between blocks, and between the threads of a block.
 //
-// Every byte remembers its last writer and its readers since (pages.hpp). An access that meets another of a different
+// Every byte remembers its last writer and its readers since (lines.hpp). An access that meets another of a different
 // thread, of which at least one writes, must come after it by what it knows (order.hpp). Strong accesses (atomics,
 // relaxed, volatile) do not race with each other, unless they are block-wide and meet across blocks, or are volatile
 // accesses of one warp that trust in lockstep.
+//
+// Where a launch has several chunks, its blocks run one after another and cannot talk to each other, and two shortcuts hold:
+//  - of the blocks before, one bit a byte and kind is enough: any conflict with them is a race. It is not described here:
+//    the launch is repeated as one chunk, in which every block is remembered exactly.
+//  - accesses of the running block are only marked and written down, until one meets a byte that another access of
+//    the block has marked and one of the two writes. Then all that was written down is brought into the lines first.
 #pragma once
 
 #include <cstdint>
 
+#include "observers/access_log.hpp"
+#include "observers/lines.hpp"
 #include "observers/order.hpp"
 #include "observers/pages.hpp"
 #include "observers/race_report.hpp"
@@ -17,22 +25,34 @@ namespace machine::checks {
 class GlobalRaces {
  public:
   // Without `check` it only marks which bytes were touched.
-  GlobalRaces(const LaunchInfo& launch, RaceReport& report, bool check) : launch_(launch), report_(report), check_(check) {}
+  GlobalRaces(const LaunchInfo& launch, RaceReport& report, PageMap& pages, bool check);
+  ~GlobalRaces();
 
   // Marks the bytes of an access in pages, nothing more.
   static void mark(const Access& access, const WarpPoint& point, std::uint32_t block, PageMap& pages);
   static void mark_read(std::uint64_t address, std::uint64_t bytes, PageMap& pages);
 
   // One access of the lanes in `access.lanes`: marks the pages and checks.
-  void access(const BlockOrder& order, const WarpPoint& point, const Access& access, PageMap& pages);
+  void access(const BlockOrder& order, const WarpPoint& point, const Access& access);
   // The source of a cp.async, from its issue on.
-  void async_read(const BlockOrder& order, const WarpPoint& point, const Access& source, PageMap& pages);
+  void async_read(const BlockOrder& order, const WarpPoint& point, const Access& source);
+
+  void block_end();
+  // After the last block: all that was touched is in the pages.
+  void finish();
+  // Whether blocks of this chunk conflict; the launch is to be repeated.
+  bool blocks_meet() const { return blocks_meet_; }
 
  private:
-  void runs(const BlockOrder& order, unsigned warp, const Access& access, Entry entry, PageMap& pages);
+  void take(const BlockOrder& order, unsigned warp, const Access& access, const Entry& entry);
+  bool mark(unsigned warp, const Access& access, const Entry& entry);
+  Sheet& sheet_of(Page& page);
+  void write_down(const BlockOrder& order, unsigned warp, const Access& access, const Entry& entry);
+  void replay(const BlockOrder& order);
+  void compare_and_remember(const BlockOrder& order, unsigned warp, const Access& access, Entry entry);
   void run(const BlockOrder& order, unsigned warp, std::uint64_t address, std::uint64_t bytes, Entry entry,
-           const Access* access, PageMap& pages);
-  void touch(const BlockOrder& order, unsigned warp, Page& page, Line& line, std::uint64_t line_address, const Entry& entry,
+           const Access* access);
+  void touch(const BlockOrder& order, unsigned warp, Line& line, std::uint64_t line_address, const Entry& entry,
              const Access* access);
   void compare(const BlockOrder& order, unsigned warp, const Line& line, std::uint64_t line_address, const Entry& entry,
                const Entry& earlier, const Access* access);
@@ -43,8 +63,14 @@ class GlobalRaces {
 
   const LaunchInfo& launch_;
   RaceReport& report_;
-  bool check_;
+  PageMap& pages_;
+  const bool check_;
+  const bool apart_;  // blocks run one after another and cannot talk to each other
+  bool blocks_meet_ = false;
   std::uint32_t sequence_ = 0;
+  std::vector<AccessLog*> log_;         // one
+  std::vector<Page*> open_;             // pages with a sheet
+  std::vector<Sheet*> sheets_;          // blank ones
 };
 
 }  // namespace machine::checks
