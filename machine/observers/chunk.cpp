@@ -4,6 +4,7 @@
 
 #include "exec/machine.hpp"
 #include "observers/extent.hpp"
+#include "observers/pool.hpp"
 #include "observers/synccheck.hpp"
 
 namespace machine::checks {
@@ -39,6 +40,9 @@ Access destination_of(const AsyncCopy& copy, Mask lanes) {
   return narrowed(a, lanes);
 }
 
+constexpr std::size_t kKeptSlots = 32;
+constexpr Stamp kLastStamp = 1u << 31;
+
 bool is_strong(const Access& a) {
   return a.order != Order::weak || a.kind == AccessKind::atomic || a.kind == AccessKind::reduction;
 }
@@ -55,12 +59,19 @@ Chunk::Chunk(const CheckOptions& options, const LaunchInfo& launch, const Region
       global_races_(launch, race_report_, pages_, options.racecheck),
       traffic_(regions, options.row_bytes) {}
 
+Chunk::~Chunk() {
+  // A grid with many blocks at a time does not keep the shadows of all of them.
+  for (std::size_t i = kKeptSlots; i < slots_.size(); ++i) *slots_[i] = {};
+  Pool<Slot>::instance().give(slots_);
+}
+
 void Chunk::block_begin(const BlockInfo& block) {
-  if (slots_.size() <= block.slot) slots_.resize(block.slot + 1);
-  if (!slots_[block.slot]) slots_[block.slot] = std::make_unique<Slot>();
+  if (slots_.size() <= block.slot) Pool<Slot>::instance().take(slots_, block.slot + 1 - slots_.size());
   Slot& slot = *slots_[block.slot];
   block.state = &slot;
   slot.waited = 0;
+  // Stamps go on from block to block; long before they run out, the slot begins anew.
+  if (slot.order.highest() >= kLastStamp) slot = {};
   slot.order.begin(static_cast<std::uint32_t>(block.index), launch_.warps_per_block, block.threads);
   if (options_.racecheck) slot.shared.begin(block, launch_.kernel->shared(), launch_.dynamic_shared);
   if (options_.initcheck) initcheck_.block_begin(block);

@@ -21,6 +21,7 @@ namespace machine::checks {
 class Chunk final : public Observer {
  public:
   Chunk(const CheckOptions& options, const LaunchInfo& launch, const Regions& regions, ArenaBits& written, bool waits);
+  ~Chunk() override;
 
   std::unique_ptr<Observer> fork(std::uint64_t) override { return nullptr; }
   bool join(std::span<const std::unique_ptr<Observer>>) override { return true; }
@@ -51,6 +52,7 @@ class Chunk final : public Observer {
   std::uint64_t bytes_checked() const { return bytes_; }
 
  private:
+  // The checks' state of a resident block, used again by the next block there and by later launches.
   struct Slot {
     BlockOrder order;
     SharedRaces shared;
@@ -71,7 +73,7 @@ class Chunk final : public Observer {
   GlobalRaces global_races_;
   StrongLocations strong_;
   TrafficCount traffic_;
-  std::vector<std::unique_ptr<Slot>> slots_;
+  std::vector<Slot*> slots_;
   std::uint64_t bytes_ = 0;
 };
 

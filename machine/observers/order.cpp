@@ -33,17 +33,32 @@ Mask whole_if(Mask lanes, Mask alive) { return (alive & ~lanes) == 0 ? kFullMask
 
 }  // namespace
 
+void LaneState::begin(Stamp start) {
+  now.own.upto.fill(start);
+  now.own.grains.clear();
+  now.others.reset();
+  copied = 0;
+  observed.reset();
+  narrow.reset();
+  fenced = {};
+}
+
+void BlockOrder::WarpOrder::begin(Stamp start, Mask lanes) {
+  clock = barrier_floor = warp_floor = async_clock = start;
+  alive = lanes;
+  each_lane(split, [&](unsigned l) { lane[l].reset(); });
+  split = 0;
+  common.begin(start);
+  commits.clear();
+}
+
 void BlockOrder::begin(std::uint32_t block, unsigned warps, std::uint32_t threads) {
   const Stamp start = highest() + 1;
   block_ = block;
   warps_.resize(warps);
   for (unsigned w = 0; w < warps; ++w) {
-    WarpOrder fresh;
-    fresh.clock = fresh.barrier_floor = fresh.warp_floor = fresh.async_clock = start;
     const std::uint32_t rest = threads - 32 * w;
-    fresh.alive = rest >= 32 ? kFullMask : (Mask{1} << rest) - 1;
-    fresh.common.now.own.upto.fill(start);
-    warps_[w] = std::move(fresh);
+    warps_[w].begin(start, rest >= 32 ? kFullMask : (Mask{1} << rest) - 1);
   }
   at_barrier_.upto.fill(start);
   at_barrier_.grains.clear();

@@ -45,6 +45,8 @@ struct LaneState {
   std::shared_ptr<const Knowledge> observed;  // seen by strong reads, no fence since
   std::shared_ptr<const Knowledge> narrow;    // seen at a scope that does not reach this thread
   std::array<std::shared_ptr<const Fenced>, 2> fenced;  // by Width
+
+  void begin(Stamp start);
 };
 
 class BlockOrder {
@@ -63,6 +65,8 @@ class BlockOrder {
       Stamp upto;
     };
     std::vector<Commit> commits;
+
+    void begin(Stamp start, Mask lanes);
   };
 
   // A new block in this slot; clocks go on, so that what an earlier block left in a shadow lies in the past.

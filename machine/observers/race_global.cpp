@@ -151,7 +151,7 @@ Sheet& GlobalRaces::sheet_of(Page& page) {
 
 void GlobalRaces::write_down(const BlockOrder& order, unsigned warp, const Access& a, const Entry& entry) {
   AccessLog& log = *log_.front();
-  log.append(a, warp, entry.pc, entry.stamp, entry.touch);
+  log.append(a, warp, entry.pc, entry.touch, entry.stamp, 0);
   if (!log.full()) return;
   // What every thread of the block knew at its last barrier conflicts with nothing in the block any more.
   log.forget([&](const AccessLog::Record& r) {
@@ -162,14 +162,14 @@ void GlobalRaces::write_down(const BlockOrder& order, unsigned warp, const Acces
 }
 
 void GlobalRaces::replay(const BlockOrder& order) {
-  log_.front()->replay([&](AccessLog::Record& r) {
+  log_.front()->replay([&](const AccessLog::Record& r, const Access& a) {
     Entry entry;
     entry.block = order.block();
     entry.warps = 1u << r.warp;
     entry.stamp = r.stamp;
     entry.pc = r.pc;
     entry.touch = r.touch;
-    compare_and_remember(order, r.warp, r.access(), entry);
+    compare_and_remember(order, r.warp, a, entry);
   });
 }
 

@@ -46,6 +46,7 @@ void SharedRaces::begin(const BlockInfo& block, const SharedLayout& layout, std:
   any_fine_ = false;
   if (line_written_.size() < lines) line_written_.resize(lines), line_read_.resize(lines);
   std::fill(line_written_.begin(), line_written_.end(), 0);  // async marks would outlive their block
+  reads_.clear();
 }
 
 const Object* SharedRaces::object_at(std::uint64_t offset) const {
@@ -87,30 +88,10 @@ void SharedRaces::access(const BlockOrder& order, RaceReport& report, const Warp
   who.touch = touch_of(a);
   who.is_volatile = a.order == Order::volatile_;
   who.stamp = order.warp(point.warp).clock;
+  who.warp_floor = order.warp(point.warp).warp_floor;
   who.access = &a;
-  if (a.shape == Shape::uniform && !writes(who.touch)) {
-    who.uniform = true;
-    who.lanes = a.lanes;
-    return run(order, report, a.address[a.first_lane()], a.width, who);
-  }
-  runs(order, report, a, who);
-}
-
-void SharedRaces::runs(const BlockOrder& order, RaceReport& report, const Access& a, Who who) {
-  a.for_each_run([&](std::uint64_t address, std::uint64_t bytes, Mask lanes) {
-    const unsigned first = static_cast<unsigned>(std::countr_zero(lanes));
-    const bool consecutive = ((lanes >> first) & ((lanes >> first) + 1)) == 0;
-    if (consecutive && std::has_single_bit(a.width)) {
-      who.lane0 = first;
-      who.shift = static_cast<unsigned>(std::countr_zero(a.width));
-      return run(order, report, address, bytes, who);
-    }
-    who.shift = 31;
-    for (Mask rest = lanes; rest != 0; rest &= rest - 1, address += a.width) {
-      who.lane0 = static_cast<unsigned>(std::countr_zero(rest));
-      run(order, report, address, a.width, who);
-    }
-  });
+  if (writes(who.touch)) write(order, report, a, who);
+  else read(order, report, a, who);
 }
 
 void SharedRaces::async_write(const BlockOrder& order, RaceReport& report, const WarpPoint& point,
@@ -121,79 +102,181 @@ void SharedRaces::async_write(const BlockOrder& order, RaceReport& report, const
   who.pc = point.pc;
   who.touch = Touch::write;
   who.stamp = order.async_stamp(point.warp);
-  runs(order, report, destination, who);
+  write(order, report, destination, who);
 }
 
-void SharedRaces::run(const BlockOrder& order, RaceReport& report, std::uint64_t address, std::uint64_t bytes,
-                      const Who& who) {
-  const std::uint64_t start = address - base_;
-  const bool words = ((start | bytes) & 3) == 0 && who.shift >= 2;
-  if (words && !any_fine_) {
-    piece(order, report, {&coarse_, static_cast<std::uint32_t>(start / 4), static_cast<std::uint32_t>(bytes / 4), 2, address, 0},
-          who);
+// Calls f(line) for the lines that an access touches, some of them more than once.
+template <class F>
+void SharedRaces::each_line(const Access& a, F&& f) const {
+  if (a.shape == Shape::scattered) {
+    for (Mask rest = a.lanes; rest != 0; rest &= rest - 1) {
+      const std::uint64_t start = a.address[std::countr_zero(rest)] - base_;
+      f(start / 128);
+      if (start % 128 + a.width > 128) f(start / 128 + 1);
+    }
     return;
   }
+  const std::uint64_t start = a.address[a.first_lane()] - base_;
+  const std::uint64_t bytes = a.shape == Shape::contiguous ? std::uint64_t{a.width} * kWarp : a.width;
+  for (std::uint64_t line = start / 128; line <= (start + bytes - 1) / 128; ++line) f(line);
+}
+
+// Calls f(piece, who) for the parts of an access that lie side by side in one set of planes, and belong to lanes in a row.
+template <class F>
+void SharedRaces::each_piece(const Access& a, Who who, F&& f) {
+  if (a.shape == Shape::uniform && !writes(who.touch)) {
+    who.uniform = true;
+    who.lanes = a.lanes;
+    return cut(a.address[a.first_lane()], a.width, who, f);
+  }
+  a.for_each_run([&](std::uint64_t address, std::uint64_t bytes, Mask lanes) {
+    const unsigned first = static_cast<unsigned>(std::countr_zero(lanes));
+    const bool consecutive = ((lanes >> first) & ((lanes >> first) + 1)) == 0;
+    if (consecutive && std::has_single_bit(a.width)) {
+      who.lane0 = first;
+      who.shift = static_cast<unsigned>(std::countr_zero(a.width));
+      return cut(address, bytes, who, f);
+    }
+    who.shift = 31;
+    for (Mask rest = lanes; rest != 0; rest &= rest - 1, address += a.width) {
+      who.lane0 = static_cast<unsigned>(std::countr_zero(rest));
+      cut(address, a.width, who, f);
+    }
+  });
+}
+
+template <class F>
+void SharedRaces::cut(std::uint64_t address, std::uint64_t bytes, const Who& who, F&& f) {
+  const std::uint64_t start = address - base_;
+  const bool words = ((start | bytes) & 3) == 0 && who.shift >= 2;
+  if (words && !any_fine_)
+    return f(Piece{&coarse_, static_cast<std::uint32_t>(start / 4), static_cast<std::uint32_t>(bytes / 4), 2, address, 0}, who);
   for (std::uint64_t at = start; at < start + bytes;) {
     const std::uint32_t line = static_cast<std::uint32_t>(at / 128);
     const std::uint64_t end = std::min(start + bytes, std::uint64_t{line + 1} * 128);
     const std::uint32_t count = static_cast<std::uint32_t>(end - at);
     const unsigned offset = static_cast<unsigned>(at - start);
     if (words && (line >= fine_.size() || !fine_[line])) {
-      piece(order, report, {&coarse_, static_cast<std::uint32_t>(at / 4), count / 4, 2, base_ + at, offset}, who);
+      f(Piece{&coarse_, static_cast<std::uint32_t>(at / 4), count / 4, 2, base_ + at, offset}, who);
     } else {
-      piece(order, report, {&fine(line), static_cast<std::uint32_t>(at % 128), count, 0, base_ + at, offset}, who);
+      f(Piece{&fine(line), static_cast<std::uint32_t>(at % 128), count, 0, base_ + at, offset}, who);
     }
     at = end;
   }
 }
 
-void SharedRaces::piece(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who) {
-  const BlockOrder::WarpOrder& warp = order.warp(who.warp);
-  const std::uint32_t first_line = static_cast<std::uint32_t>((at.address - base_) / 128);
-  const std::uint32_t last_line = static_cast<std::uint32_t>((at.address - base_ + (std::uint64_t{at.count} << at.cell_shift) - 1) / 128);
-  const bool is_write = writes(who.touch);
-  Stamp written = 0, read = 0;
-  for (std::uint32_t l = first_line; l <= last_line; ++l) {
-    written = std::max(written, line_written_[l]);
-    read = std::max(read, line_read_[l]);
-  }
-  if (written >= warp.barrier_floor) {
-    settle(order, at);
-    check_writes(order, report, at, who);
-  }
-  if (is_write && read >= warp.barrier_floor) check_reads(order, report, at, who);
+void SharedRaces::read(const BlockOrder& order, RaceReport& report, const Access& a, const Who& who) {
+  const Stamp floor = order.warp(who.warp).barrier_floor;
+  if (reads_floor_ != floor) reads_.clear(), reads_floor_ = floor;
+  Stamp written = 0;
+  each_line(a, [&](std::uint64_t line) {
+    written = std::max(written, line_written_[line]);
+    line_read_[line] = floor;
+  });
+  if (written >= floor)
+    each_piece(a, who, [&](const Piece& at, const Who& each) { check_writes(order, report, at, each); });
+  reads_.append(a, who.warp, who.pc, who.touch, who.stamp, who.warp_floor);
+  if (reads_.full()) bring_in_reads();
+}
 
-  Planes& p = *at.planes;
-  const std::uint32_t flags = flags_of(who.touch, who.is_volatile);
-  const std::uint32_t n = at.count, stamp = who.stamp;
-  if (is_write) {
-    std::uint32_t* owner = p.owner.data() + at.first;
-    std::uint32_t* stamps = p.stamp.data() + at.first;
-    std::uint32_t* pcs = p.pc.data() + at.first;
-    const std::uint32_t id = who.actor << 5;
-    const std::uint32_t pc = who.pc | flags;
-    for (std::uint32_t i = 0; i < n; ++i) {
-      owner[i] = id | at.lane(who, i);
-      stamps[i] = stamp;
-      pcs[i] = pc;
-    }
-    for (std::uint32_t l = first_line; l <= last_line; ++l)
-      line_written_[l] = who.actor >= 32 ? kAsyncWritten : std::max(line_written_[l], stamp);
-    return;
+void SharedRaces::write(const BlockOrder& order, RaceReport& report, const Access& a, const Who& who) {
+  const Stamp floor = order.warp(who.warp).barrier_floor;
+  Stamp written = 0, read = 0;
+  each_line(a, [&](std::uint64_t line) {
+    written = std::max(written, line_written_[line]);
+    read = std::max(read, line_read_[line]);
+  });
+  if (std::max(written, read) < floor && write_apart(a, who)) return;
+  if (read >= floor && reads_floor_ == floor) bring_in_reads();
+  each_piece(a, who, [&](const Piece& at, const Who& each) {
+    check_writes(order, report, at, each);
+    if (newest(line_read_, at) >= floor) check_reads(order, report, at, each);
+    record_write(at, each);
+  });
+}
+
+// Records a write to lines that nobody has touched since the last barrier, of whole words. False: not possible, because
+// lanes write the same bytes, or parts of words.
+bool SharedRaces::write_apart(const Access& a, const Who& who) {
+  if (a.width % 4 != 0 || any_fine_) return false;
+  if (a.shape == Shape::contiguous) {
+    each_piece(a, who, [&](const Piece& at, const Who& each) { record_write(at, each); });
+    return true;
   }
-  Reads& r = p.reads[who.warp];
-  if (r.stamp.size() < p.stamp.size()) r.stamp.resize(p.stamp.size()), r.lanes.resize(p.stamp.size()), r.pc.resize(p.stamp.size());
+  const std::uint32_t id = who.actor << 5, pc = who.pc | flags_of(who.touch, who.is_volatile), cells = a.width / 4;
+  const auto each_lane = [&](auto&& f) {
+    for (Mask rest = a.lanes; rest != 0; rest &= rest - 1) {
+      const unsigned lane = static_cast<unsigned>(std::countr_zero(rest));
+      f(lane, (a.address[lane] - base_) / 4);
+    }
+  };
+  each_lane([&](unsigned lane, std::uint64_t cell) {
+    for (std::uint32_t i = 0; i < cells; ++i) {
+      coarse_.owner[cell + i] = id | lane;
+      coarse_.stamp[cell + i] = who.stamp;
+      coarse_.pc[cell + i] = pc;
+    }
+  });
+  // A lane that does not find itself has met another one.
+  std::uint32_t lost = 0;
+  each_lane([&](unsigned lane, std::uint64_t cell) {
+    for (std::uint32_t i = 0; i < cells; ++i) lost |= coarse_.owner[cell + i] ^ (id | lane);
+  });
+  if (lost != 0) {
+    each_lane([&](unsigned, std::uint64_t cell) { std::fill_n(coarse_.stamp.begin() + static_cast<long>(cell), cells, 0); });
+    return false;
+  }
+  each_line(a, [&](std::uint64_t line) { line_written_[line] = who.actor >= 32 ? kAsyncWritten : who.stamp; });
+  return true;
+}
+
+void SharedRaces::bring_in_reads() {
+  reads_.replay([&](const AccessLog::Record& r, const Access& a) {
+    Who who;
+    who.warp = who.actor = r.warp;
+    who.pc = r.pc;
+    who.touch = r.touch;
+    who.is_volatile = r.is_volatile;
+    who.stamp = r.stamp;
+    who.warp_floor = r.warp_floor;
+    each_piece(a, who, [&](const Piece& at, const Who& each) { record_read(at, each); });
+  });
+}
+
+void SharedRaces::record_read(const Piece& at, const Who& who) {
+  Reads& r = at.planes->reads[who.warp];
+  const std::size_t cells = at.planes->stamp.size();
+  if (r.stamp.size() < cells) r.stamp.resize(cells), r.lanes.resize(cells), r.pc.resize(cells);
   std::uint32_t* stamps = r.stamp.data() + at.first;
   std::uint32_t* lanes = r.lanes.data() + at.first;
   std::uint32_t* pcs = r.pc.data() + at.first;
-  const std::uint32_t floor = warp.warp_floor, pc = who.pc | flags;
-  for (std::uint32_t i = 0; i < n; ++i) {
+  const std::uint32_t pc = who.pc | flags_of(who.touch, who.is_volatile);
+  for (std::uint32_t i = 0; i < at.count; ++i) {
     const std::uint32_t bit = who.uniform ? who.lanes : 1u << (at.lane(who, i) & 31);
-    lanes[i] = (stamps[i] >= floor ? lanes[i] : 0) | bit;
-    stamps[i] = stamp;
+    lanes[i] = (stamps[i] >= who.warp_floor ? lanes[i] : 0) | bit;
+    stamps[i] = who.stamp;
     pcs[i] = pc;
   }
-  for (std::uint32_t l = first_line; l <= last_line; ++l) line_read_[l] = std::max(line_read_[l], stamp);
+}
+
+void SharedRaces::record_write(const Piece& at, const Who& who) {
+  std::uint32_t* owner = at.planes->owner.data() + at.first;
+  std::uint32_t* stamps = at.planes->stamp.data() + at.first;
+  std::uint32_t* pcs = at.planes->pc.data() + at.first;
+  const std::uint32_t id = who.actor << 5, pc = who.pc | flags_of(who.touch, who.is_volatile);
+  for (std::uint32_t i = 0; i < at.count; ++i) {
+    owner[i] = id | at.lane(who, i);
+    stamps[i] = who.stamp;
+    pcs[i] = pc;
+  }
+  for (std::uint32_t l = at.first_line(base_); l <= at.last_line(base_); ++l)
+    line_written_[l] = who.actor >= 32 ? kAsyncWritten : std::max(line_written_[l], who.stamp);
+}
+
+Stamp SharedRaces::newest(const std::vector<Stamp>& of_lines, const Piece& at) const {
+  Stamp newest = 0;
+  for (std::uint32_t l = at.first_line(base_); l <= at.last_line(base_); ++l) newest = std::max(newest, of_lines[l]);
+  return newest;
 }
 
 // An async copy that everybody knew at the last barrier lies in the past like any other write.
@@ -212,6 +295,10 @@ void SharedRaces::settle(const BlockOrder& order, const Piece& at) {
 }
 
 void SharedRaces::check_writes(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who) {
+  const Stamp floor = order.warp(who.warp).barrier_floor;
+  if (newest(line_written_, at) < floor) return;
+  settle(order, at);
+  if (newest(line_written_, at) < floor) return;
   const std::uint32_t* owner = at.planes->owner.data() + at.first;
   const std::uint32_t* stamp = at.planes->stamp.data() + at.first;
   const std::uint32_t* upto = order.warp(who.warp).common.now.own.upto.data();

@@ -3,12 +3,16 @@
 // The state lies in planes, arrays over the block's shared space with one cell for 4 bytes, so that a full-warp access is
 // checked and recorded by vector operations. A line of 128 bytes that is accessed in parts of a word gets planes
 // of its own with one cell a byte. Lines that nobody has touched since the last block barrier need no check at all.
+//
+// Reads are only written down, and brought into the planes when a line that was read since the last block barrier is
+// written: what was read before a barrier of the whole block lies in everybody's past.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "observers/access_log.hpp"
 #include "observers/order.hpp"
 #include "observers/race_report.hpp"
 
@@ -24,8 +28,6 @@ class SharedRaces {
   void async_write(const BlockOrder& order, RaceReport& report, const WarpPoint& point, const Access& destination);
 
  private:
-  struct Who;
-  void runs(const BlockOrder& order, RaceReport& report, const Access& access, Who who);
   struct Reads {
     std::vector<std::uint32_t> stamp, lanes, pc;
   };
@@ -42,6 +44,7 @@ class SharedRaces {
     Touch touch = Touch::read;
     bool is_volatile = false;
     Stamp stamp = 0;
+    Stamp warp_floor = 0;  // accesses of the warp with a stamp below are known to all of it
     const Access* access = nullptr;
   };
   // Part of a run inside one set of planes: `count` cells from `first`.
@@ -52,11 +55,27 @@ class SharedRaces {
     std::uint64_t address = 0;
     unsigned offset = 0;  // bytes from the start of the run
 
+    std::uint32_t first_line(std::uint64_t base) const { return static_cast<std::uint32_t>((address - base) / 128); }
+    std::uint32_t last_line(std::uint64_t base) const {
+      return static_cast<std::uint32_t>((address - base + (std::uint64_t{count} << cell_shift) - 1) / 128);
+    }
     unsigned lane(const Who& who, std::uint32_t i) const { return who.lane0 + ((offset + (i << cell_shift)) >> who.shift); }
   };
 
-  void run(const BlockOrder& order, RaceReport& report, std::uint64_t address, std::uint64_t bytes, const Who& who);
-  void piece(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who);
+  template <class F>
+  void each_line(const Access& access, F&& f) const;
+  template <class F>
+  void each_piece(const Access& access, Who who, F&& f);
+  template <class F>
+  void cut(std::uint64_t address, std::uint64_t bytes, const Who& who, F&& f);
+
+  void read(const BlockOrder& order, RaceReport& report, const Access& access, const Who& who);
+  void write(const BlockOrder& order, RaceReport& report, const Access& access, const Who& who);
+  bool write_apart(const Access& access, const Who& who);
+  void bring_in_reads();
+  void record_read(const Piece& at, const Who& who);
+  void record_write(const Piece& at, const Who& who);
+  Stamp newest(const std::vector<Stamp>& of_lines, const Piece& at) const;
   void check_writes(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who);
   void check_reads(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who);
   void judge(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who, std::uint32_t cell,
@@ -70,7 +89,10 @@ class SharedRaces {
   bool any_fine_ = false;
   Planes coarse_;
   std::vector<std::unique_ptr<Planes>> fine_;        // by line
-  std::vector<Stamp> line_written_, line_read_;      // newest stamp a line; ~0 where an async copy wrote
+  std::vector<Stamp> line_written_;                  // newest stamp a line; ~0 where an async copy wrote
+  std::vector<Stamp> line_read_;                     // the barrier floor when a line was last read
+  AccessLog reads_;                                  // since the barrier that set reads_floor_, not yet in the planes
+  Stamp reads_floor_ = 0;
   const SharedLayout* layout_ = nullptr;
   Object dynamic_;
 };
