@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from tests.check.twice_kernel import CONTRACT, subject
 from verify import gate
+from verify.case.case import Case
 from verify.discovery import find_contracts
 from verify.finding import Outcome, Verdict, overall
+from verify.fixture.resolve import ResolvedFixture
+from verify.harness.build import Build
+from verify.harness.toolchain import find_toolchain
+from verify.oracle.expectation import expect
 from verify.report.ladder import TOKENS
 from verify.tokens.rung import TokenRung, TopRung
+
+BUILD = Build(CONTRACT, Path("h"), Path("h.cu"), ("sm_90",), (), find_toolchain(), True, 0.0)
+
+
+def ready(cases: Mapping[str, Mapping[str, Case]] | None = None) -> gate.Prepared:
+    made = subject()
+    return gate.Prepared(CONTRACT, BUILD, made.fixtures, made.cases if cases is None else cases)
 
 
 @pytest.mark.parametrize(
@@ -22,13 +35,12 @@ def test_oracle_that_mpmath_contradicts_is_not_clean(
     monkeypatch: pytest.MonkeyPatch, rung: str, verdict: Verdict
 ) -> None:
     """A failed rung that is only printed would leave exit code 0 on an oracle that is wrong."""
-    ready = subject()
     clean = Outcome.judge("compare", "twice", "small", [])
-    monkeypatch.setattr(gate, "prepare", lambda *_: ready)
+    monkeypatch.setattr(gate, "prepare", lambda *_, **__: ready())
     monkeypatch.setattr(gate, "run_checks", lambda *_: [clean])
     monkeypatch.setattr(gate, "rungs", lambda *_: {"rung 1 mpmath": rung})
     monkeypatch.setattr(gate, "source_file", lambda _: Path("twice.cu"))
-    target = gate.Target(CONTRACT, ready.device, "sm_90", 132)
+    target = gate.Target(CONTRACT, subject().device, "sm_90", 132)
     report = gate._run_target(
         target,
         gate.Selection((CONTRACT,)),
@@ -37,6 +49,7 @@ def test_oracle_that_mpmath_contradicts_is_not_clean(
         Path("s"),
         lambda _: None,
         TopRung(False, "", lambda _: None),
+        {},
     )
     assert overall(report.outcomes) is verdict
 
@@ -54,14 +67,29 @@ def test_token_parity_that_was_asked_for_reaches_the_verdict(
     """A top rung that is only printed would leave exit code 0 on kernels that choose other tokens."""
     (contract,) = find_contracts(["fp8_matvec"])
     clean = Outcome.judge("compare", "fp8_matvec", "small", [])
-    monkeypatch.setattr(gate, "prepare", lambda *_: dataclasses.replace(subject(), cases={}))
+    monkeypatch.setattr(gate, "prepare", lambda *_, **__: ready({}))
     monkeypatch.setattr(gate, "run_checks", lambda *_: [clean])
     top = TopRung(True, "", lambda _: None, {"sm_90": rung})
     target = gate.Target(contract, subject().device, "sm_90", 132)
     selection = gate.Selection((contract,), ladder=True)
-    report = gate._run_target(target, selection, ("compare",), "", Path("s"), lambda _: None, top)
+    report = gate._run_target(target, selection, ("compare",), "", Path("s"), lambda _: None, top, {})
     assert overall(report.outcomes) is verdict
     assert report.rungs[TOKENS] == rung.text
+
+
+def test_architectures_share_what_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fault: bounds of one architecture's plan judge the other's, or each pays for the same ones again."""
+    first = ready()
+    before = dataclasses.replace(first, expected={c.id: expect(c) for c in first.cases["small"].values()})
+    other = ResolvedFixture(first.fixtures[0].fixture, {"rows": 3, "columns": 5}, {"splits": 2})
+    monkeypatch.setattr(gate, "load_fixtures", lambda *_: [first.fixtures[0].fixture])
+    monkeypatch.setattr(gate, "fixture_file", lambda _: Path("twice.toml"))
+    monkeypatch.setattr(gate, "build_harness", lambda *_, **__: BUILD)
+    for resolved, shared in ((first.fixtures[0], True), (other, False)):
+        monkeypatch.setattr(gate, "resolve_fixtures", lambda *_, it=resolved: (it,))
+        again = gate.prepare(CONTRACT, list, "sm_80", 108, lambda _: None, before=before)
+        assert (again.cases["small"] is before.cases["small"]) is shared
+        assert again.expected == (before.expected if shared else {})
 
 
 def test_token_parity_is_of_the_suites_own_kernels() -> None:

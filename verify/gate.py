@@ -118,11 +118,13 @@ def prepare(
     sm_count: int,
     progress: Progress,
     machine_code: bool = True,
+    before: Prepared | None = None,
 ) -> Prepared:
     """Build the harness, resolve the selected fixtures, build their cases.
 
     selected: from all fixture names to those wanted. sm_count: what the launcher's plan is asked for.
-    machine_code: False for a harness of PTX alone.
+    machine_code: False for a harness of PTX alone. before: the same kernel for another architecture; where a
+    fixture resolves to the same numbers, its cases and what they must give are taken from there.
     Raises FixtureError, ContractError, SelectionError or BuildError, each one clear line.
     """
     fixtures = load_fixtures(fixture_file(contract), contract)
@@ -135,8 +137,20 @@ def prepare(
 
     resolved = resolve_fixtures(wanted, contract, ask if contract.plan else None)
     progress(f"{contract.name}: building {len(resolved)} fixtures' cases")
-    cases = {r.fixture.name: {c.profile: c for c in build_cases(contract, r)} for r in resolved}
-    return Prepared(contract, build, resolved, cases)
+    same = {r.fixture.name for r in resolved if before is not None and r in before.fixtures}
+    cases = {
+        r.fixture.name: before.cases[r.fixture.name]
+        if before is not None and r.fixture.name in same
+        else {c.profile: c for c in build_cases(contract, r)}
+        for r in resolved
+    }
+    expected = {
+        case.id: before.expected[case.id]
+        for name in same
+        for case in cases[name].values()
+        if before is not None and case.id in before.expected
+    }
+    return Prepared(contract, build, resolved, cases, expected)
 
 
 @dataclass(frozen=True)
@@ -182,8 +196,9 @@ def run_gate(selection: Selection, device: Device | None, missing: str, progress
         # Later kernels compile while earlier ones run. What fails here fails again, and is told, in its turn.
         for target in targets[1:]:
             compilers.submit(build_harness, target.contract, target.architecture, progress)
+        ready: dict[str, Prepared] = {}
         reports = [
-            _run_target(target, selection, checks, missing, Path(scratch), progress, top)
+            _run_target(target, selection, checks, missing, Path(scratch), progress, top, ready)
             for target in targets
         ]
     notes = _notes(device, selection.contracts)
@@ -199,6 +214,7 @@ def _run_target(
     scratch: Path,
     progress: Progress,
     top: TopRung,
+    prepared: dict[str, Prepared],
 ) -> KernelReport:
     begun = time.monotonic()
     contract = target.contract
@@ -208,7 +224,9 @@ def _run_target(
 
     say(f"{contract.name}: building the harness")
     try:
-        ready = prepare(contract, selection.select, target.architecture, target.sm_count, say)
+        before = prepared.get(contract.name)
+        ready = prepare(contract, selection.select, target.architecture, target.sm_count, say, before=before)
+        prepared[contract.name] = ready
     except BuildError as error:
         return _unbuilt(target, selection, checks, str(error), time.monotonic() - begun, top)
     if target.device is None:
@@ -219,7 +237,7 @@ def _run_target(
     device = target.device.name if target.device is not None else None
     rung = top.of(contract, target.device, target.architecture)
     outcomes += [rung.outcome(contract.name)] if rung is not None else []
-    climbed = rungs(contract, ready.cases, outcomes, device, top.text(contract, rung))
+    climbed = rungs(contract, ready.cases, outcomes, device, top.text(contract, rung), ready.expected)
     # An oracle that arbitrary precision contradicts may judge nothing, so its word is not a clean verdict.
     outcomes += [
         Outcome.inconclusive("compare", contract.name, ready.fixtures[0].fixture.name, f"{rung} {text}")

@@ -45,6 +45,11 @@ class Case:
         """Symbols and plan values together: what expressions may name."""
         return {**self.symbols, **self.plan}
 
+    @cached_property
+    def reference(self) -> Mapping[str, np.ndarray]:
+        """What the contract's reference gives for this case, by quantity; its error model may want it too."""
+        return self.contract.reference(self)
+
     def __getitem__(self, name: str) -> Any:
         """The value of a symbol or plan field."""
         return self.values[name]

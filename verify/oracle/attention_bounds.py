@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from verify.case.case import Case
-from verify.oracle.attention import Head, attention_heads, reference, softmax_scale
+from verify.oracle.attention import Head, attention_heads, softmax_scale
 from verify.oracle.tracked import (
     APPROXIMATE,
     F32,
@@ -86,7 +86,7 @@ class HeadBounds:
 
 def attention_error_model(case: Case, numerics: Numerics) -> dict[str, Tracked]:
     """Bounds of ``out``, ``partial_out`` and ``partial_lse``; shapes as in the reference."""
-    value = reference(case)
+    value = case.reference
     bounds = {name: np.zeros_like(v) for name, v in value.items()}
     out = bounds["out"].reshape(case["B"], case["NH"], case["D"])
     for head in attention_heads(case):

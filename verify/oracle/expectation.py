@@ -38,7 +38,7 @@ def expect(case: Case) -> Mapping[str, Quantity]:
     value is farther from the reference than its bound: then neither may judge a kernel.
     """
     contract = case.contract
-    reference = contract.reference(case)
+    reference = case.reference
     model = contract.error_model(case)
     exact = {quantity for profile, quantity in contract.exact if profile == case.profile}
     dtypes = {b.name: case.dtype(b) for b in contract.buffers if b.role in ("out", "inout")}
