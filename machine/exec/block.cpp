@@ -19,36 +19,45 @@ std::uint64_t mix(std::uint64_t v) {
   return v ^ (v >> 31);
 }
 
-void fill_specials(Warp& w, const Block& block, const Worker& k) {
-  auto* room = w.bank[2];
-  auto put = [&](Special s, auto value_of) {
-    auto* d = reinterpret_cast<std::uint32_t*>(room + static_cast<std::uint32_t>(s) * 128);
-    for (unsigned l = 0; l < kWarp; ++l) d[l] = static_cast<std::uint32_t>(value_of(l));
-  };
-  const Dim3 &b = k.request->block, &g = k.request->grid, &id = block.info.id;
+template <class F>
+void put(Warp& w, Special s, F value_of) {
+  auto* d = reinterpret_cast<std::uint32_t*>(w.bank[2] + static_cast<std::uint32_t>(s) * 128);
+  for (unsigned l = 0; l < kWarp; ++l) d[l] = static_cast<std::uint32_t>(value_of(l));
+}
+void put_all(Warp& w, Special s, std::uint64_t value) {
+  put(w, s, [=](unsigned) { return value; });
+}
+
+// What is the same for every block of a launch that has this warp.
+void fill_launch_specials(Warp& w, const Worker& k) {
+  const Dim3 &b = k.request->block, &g = k.request->grid;
   const std::uint32_t first = w.index * kWarp;
-  put(Special::tid_x, [&](unsigned l) { return (first + l) % b.x; });
-  put(Special::tid_y, [&](unsigned l) { return (first + l) / b.x % b.y; });
-  put(Special::tid_z, [&](unsigned l) { return (first + l) / b.x / b.y; });
-  const std::pair<Special, std::uint32_t> uniform[] = {
-      {Special::ntid_x, b.x},     {Special::ntid_y, b.y},     {Special::ntid_z, b.z},     {Special::ctaid_x, id.x},
-      {Special::ctaid_y, id.y},   {Special::ctaid_z, id.z},   {Special::nctaid_x, g.x},   {Special::nctaid_y, g.y},
-      {Special::nctaid_z, g.z},   {Special::warpid, w.index}, {Special::nwarpid, 64},
-      {Special::smid, static_cast<std::uint32_t>(block.info.index % k.options->multiprocessors)},
-      {Special::nsmid, k.options->multiprocessors},
-      {Special::gridid, static_cast<std::uint32_t>(k.request->operation)},
+  put(w, Special::tid_x, [&](unsigned l) { return (first + l) % b.x; });
+  put(w, Special::tid_y, [&](unsigned l) { return (first + l) / b.x % b.y; });
+  put(w, Special::tid_z, [&](unsigned l) { return (first + l) / b.x / b.y; });
+  const std::pair<Special, std::uint64_t> uniform[] = {
+      {Special::ntid_x, b.x},     {Special::ntid_y, b.y},     {Special::ntid_z, b.z},
+      {Special::nctaid_x, g.x},   {Special::nctaid_y, g.y},   {Special::nctaid_z, g.z},
+      {Special::warpid, w.index}, {Special::nwarpid, 64},     {Special::nsmid, k.options->multiprocessors},
+      {Special::gridid, k.request->operation},
       {Special::dynamic_smem_size, k.request->dynamic_shared},
       {Special::total_smem_size, k.request->kernel->shared().declared + k.request->dynamic_shared},
-      {Special::envreg1, static_cast<std::uint32_t>(k.grid_workspace >> 32)},
-      {Special::envreg2, static_cast<std::uint32_t>(k.grid_workspace)},
-      {Special::zero, 0u},        {Special::one, 1u}};
-  for (const auto& [s, v] : uniform) put(s, [&, value = v](unsigned) { return value; });
-  put(Special::laneid, [](unsigned l) { return l; });
-  put(Special::lanemask_eq, [](unsigned l) { return 1u << l; });
-  put(Special::lanemask_lt, [](unsigned l) { return (1u << l) - 1; });
-  put(Special::lanemask_le, [](unsigned l) { return (1u << l) | ((1u << l) - 1); });
-  put(Special::lanemask_gt, [](unsigned l) { return ~((1u << l) | ((1u << l) - 1)); });
-  put(Special::lanemask_ge, [](unsigned l) { return ~((1u << l) - 1); });
+      {Special::envreg1, k.grid_workspace >> 32}, {Special::envreg2, k.grid_workspace},
+      {Special::zero, 0},         {Special::one, 1}};
+  for (const auto& [s, v] : uniform) put_all(w, s, v);
+  put(w, Special::laneid, [](unsigned l) { return l; });
+  put(w, Special::lanemask_eq, [](unsigned l) { return 1u << l; });
+  put(w, Special::lanemask_lt, [](unsigned l) { return (1u << l) - 1; });
+  put(w, Special::lanemask_le, [](unsigned l) { return (1u << l) | ((1u << l) - 1); });
+  put(w, Special::lanemask_gt, [](unsigned l) { return ~((1u << l) | ((1u << l) - 1)); });
+  put(w, Special::lanemask_ge, [](unsigned l) { return ~((1u << l) - 1); });
+}
+
+void fill_block_specials(Warp& w, const BlockInfo& block, const Worker& k) {
+  put_all(w, Special::ctaid_x, block.id.x);
+  put_all(w, Special::ctaid_y, block.id.y);
+  put_all(w, Special::ctaid_z, block.id.z);
+  put_all(w, Special::smid, block.index % k.options->multiprocessors);
 }
 
 }  // namespace
@@ -104,7 +113,9 @@ void start_block(Block& block, Worker& k, std::uint64_t index, std::uint32_t slo
     if (own != 0) std::memset(w.local, kUnwritten, own);
     if (w.specials_room.empty()) w.specials_room.resize(kSpecialBytes);
     w.bank[2] = w.specials_room.data();
-    fill_specials(w, block, k);
+    if (w.specials_of != k.serial) fill_launch_specials(w, k);
+    w.specials_of = k.serial;
+    fill_block_specials(w, block.info, k);
     start_warp(w, entry);
   }
   if (k.observer != nullptr) k.observer->block_begin(block.info);

@@ -287,6 +287,8 @@ LaunchResult launch(const LaunchRequest& request, const Options& options, Observ
     return result;
   }
 
+  static std::atomic<std::uint64_t> launches{0};
+  const std::uint64_t serial = ++launches;
   UndoLog undo;
   Shared shared;
   shared.start = std::chrono::steady_clock::now();
@@ -306,6 +308,7 @@ LaunchResult launch(const LaunchRequest& request, const Options& options, Observ
       k.undo = observer != nullptr && info.chunks > 1 ? &undo : nullptr;
       k.counts.resize(program->block_count);
       k.params = reinterpret_cast<std::byte*>(params->base);
+      k.serial = serial;
       k.grid_workspace = workspace != nullptr ? workspace->base : 0;
     }
     auto run_one = [&](std::uint64_t c) {

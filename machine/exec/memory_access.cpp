@@ -1,5 +1,7 @@
 #include "memory_access.hpp"
 
+#include <algorithm>
+
 #include "undo.hpp"
 
 namespace machine {
@@ -22,6 +24,23 @@ Mask owned(const Access& a, Mask lanes) {
 
 }  // namespace
 
+bool Range::live() const {
+  if ((last - first) >> kGranuleShift > 8) return false;
+  bool all = granule_live(last);
+  for (auto at = first; at < last; at += std::uint64_t{1} << kGranuleShift) all &= granule_live(at);
+  return all;
+}
+
+Range range_of(const Access& a, Mask lanes) {
+  std::uint64_t low = ~std::uint64_t{0}, high = 0;
+  for (unsigned l = 0; l < kWarp; ++l) {
+    const bool in = lanes >> l & 1;
+    low = std::min(low, in ? a.address[l] : ~std::uint64_t{0});
+    high = std::max(high, in ? a.address[l] : 0);
+  }
+  return {low, high + a.width - 1};
+}
+
 void address_fault(const Inst& i, Warp& w, const Access& a, Mask lanes, Fault fault) {
   if (w.observer != nullptr) {
     FaultEvent event;
@@ -43,7 +62,7 @@ void address_fault(const Inst& i, Warp& w, const Access& a, Mask lanes, Fault fa
   abort_launch(w, i, fault == Fault::misaligned_address ? LaunchStatus::misaligned_address : LaunchStatus::illegal_address, text, lanes);
 }
 
-Mask admit(const Inst& i, Warp& w, Access& a) {
+Mask admit_lanes(const Inst& i, Warp& w, Access& a) {
   Mask lanes = a.lanes;
   // Alignment: widths are powers of two.
   const std::uint64_t low = a.width - 1;
@@ -73,13 +92,8 @@ Mask admit(const Inst& i, Warp& w, Access& a) {
     const std::uint64_t origin = a.space == Space::shared ? w.block->info.shared : 0;
     const std::uint64_t extent = a.space == Space::shared ? w.block->info.shared_extent : w.local_bytes;
     Mask outside = 0;
-    if (a.shape == Shape::contiguous || a.shape == Shape::uniform) {
-      const unsigned first = a.first_lane(), last = a.shape == Shape::contiguous ? 31 : first;
-      if (a.address[first] - origin + a.width > extent || a.address[last] - origin + a.width > extent || a.address[first] < origin)
-        for_lanes(lanes, [&](unsigned l) { outside |= Mask{a.address[l] < origin || a.address[l] - origin + a.width > extent} << l; });
-    } else {
-      for_lanes(lanes, [&](unsigned l) { outside |= Mask{a.address[l] < origin || a.address[l] - origin + a.width > extent} << l; });
-    }
+    for (unsigned l = 0; l < kWarp; ++l) outside |= Mask{a.address[l] < origin || a.address[l] - origin + a.width > extent} << l;
+    outside &= lanes;
     if (outside != 0) {
       address_fault(i, w, a, outside, Fault::illegal_address);
       lanes &= ~outside;
@@ -92,21 +106,8 @@ Mask admit(const Inst& i, Warp& w, Access& a) {
   }
   // Global: what lies outside the arena altogether is told as a fault of the machine, the rest is judged by the checks.
   Mask outside = 0;
-  if (a.shape != Shape::scattered) {
-    const unsigned first = a.first_lane(), last = a.shape == Shape::contiguous ? 31 : first;
-    const std::uint64_t from = a.address[first], to = a.address[last] + a.width - 1;
-    if (!in_global_arena(from) || !in_global_arena(to) || from > to) outside = lanes;
-  } else {
-#if MACHINE_AVX512
-    Mask inside = 0;
-    const __m512i base = _mm512_set1_epi64(static_cast<long long>(kArenaBase)), bytes = _mm512_set1_epi64(static_cast<long long>(kGlobalBytes - 64));
-    for (unsigned g = 0; g < 4; ++g)
-      inside |= static_cast<Mask>(_mm512_cmplt_epu64_mask(_mm512_sub_epi64(_mm512_loadu_si512(a.address + 8 * g), base), bytes)) << (8 * g);
-    outside = lanes & ~inside;
-#else
-    for_lanes(lanes, [&](unsigned l) { outside |= Mask{!in_global_arena(a.address[l]) || !in_global_arena(a.address[l] + a.width - 1)} << l; });
-#endif
-  }
+  const Range range = range_of(a, lanes);
+  if (!range.inside()) for_lanes(lanes, [&](unsigned l) { outside |= Mask{!in_global_arena(a.address[l]) || !in_global_arena(a.address[l] + a.width - 1)} << l; });
   if (outside != 0) {
     const Mask bad = outside & ~owned(a, outside);
     if (bad != 0) {
@@ -122,10 +123,7 @@ Mask admit(const Inst& i, Warp& w, Access& a) {
     if (lanes == 0) return 0;
   }
   // What the checks let pass must still be somebody's memory.
-  if (outside == 0 && a.shape != Shape::scattered) {
-    const unsigned first = a.first_lane(), last = a.shape == Shape::contiguous ? 31 : first;
-    if (granule_live(a.address[first]) && granule_live(a.address[last] + a.width - 1)) [[likely]] return lanes;
-  }
+  if (outside == 0 && range.live()) [[likely]] return lanes;
   const Mask good = owned(a, lanes);
   if (good != lanes) address_fault(i, w, a, lanes & ~good, Fault::illegal_address);
   return good;
@@ -143,19 +141,7 @@ void before_store(Warp& w, const Access& a, Mask lanes) {
 
 namespace {
 
-Mask one_space(const Inst& i, Warp& w, const MemoryOp& op, Mask mask, Space space, bool generic) {
-  Access a;
-  a.kind = op.kind;
-  a.space = space;
-  a.order = op.order;
-  a.scope = op.scope;
-  a.cache = op.cache;
-  a.generic = generic;
-  a.components = op.components;
-  a.width = op.width;
-  a.lanes = mask;
-  a.address = w.address();
-  classify(a);
+Mask one_space(const Inst& i, Warp& w, const MemoryOp& op, Access& a) {
   const bool writes = op.kind != AccessKind::load;
   if (writes && w.observer != nullptr)
     for (unsigned c = 0; c < op.components; ++c) a.data[c] = {w.at<const std::byte>(op.registers[c]), op.register_width};
@@ -164,41 +150,59 @@ Mask one_space(const Inst& i, Warp& w, const MemoryOp& op, Mask mask, Space spac
   const std::uint64_t bytes = std::uint64_t{op.width} * static_cast<unsigned>(std::popcount(lanes));
   if (writes) {
     w.worker->bytes_stored += bytes;
-    if (space != Space::local) before_store(w, a, lanes);
+    if (a.space != Space::local) before_store(w, a, lanes);
   } else {
     w.worker->bytes_loaded += bytes;
     if (op.order != Order::weak) ++w.worker->polls;
   }
   const Shape shape = lanes == a.lanes ? a.shape : Shape::scattered;
-  (space == Space::local ? op.transfer_local : op.transfer)(op, w, a.address, lanes, shape);
+  (a.space == Space::local ? op.transfer_local : op.transfer)(op, w, a.address, lanes, shape);
   return lanes;
+}
+
+// Generic addresses that do not all lie in global memory: by the windows that they lie in.
+Mask by_window(const Inst& i, Warp& w, const MemoryOp& op, const Access& whole) {
+  std::uint64_t* address = w.address();
+  const Mask shared = whole.lanes & mask_of([=](unsigned l) { return address[l] - kSharedWindow < kWindowBytes; });
+  const Mask local = whole.lanes & mask_of([=](unsigned l) { return address[l] - kLocalWindow < kWindowBytes; });
+  Mask done = 0;
+  auto part = [&](Space space, Mask lanes, std::uint64_t shift) {
+    if (lanes == 0) return;
+    for_lanes(lanes, [&](unsigned l) { address[l] += shift; });
+    Access a = whole;
+    a.space = space;
+    a.lanes = lanes;
+    classify(a);
+    done |= one_space(i, w, op, a);
+  };
+  part(Space::global, whole.lanes & ~(shared | local), 0);
+  part(Space::shared, shared, w.block->info.shared - kSharedWindow);
+  part(Space::local, local, 0 - kLocalWindow);
+  return done;
 }
 
 }  // namespace
 
 Mask run_memory(const Inst& i, Warp& w, const MemoryOp& op, Mask mask) {
-  switch (op.via) {
-    case Via::global: return one_space(i, w, op, mask, Space::global, false);
-    case Via::shared: return one_space(i, w, op, mask, Space::shared, false);
-    case Via::local: return one_space(i, w, op, mask, Space::local, false);
-    case Via::constant: return one_space(i, w, op, mask, Space::constant, false);
-    case Via::param: return one_space(i, w, op, mask, Space::param, false);
-    case Via::generic: break;
+  static constexpr Space kSpaces[] = {Space::global, Space::shared, Space::local, Space::constant, Space::param, Space::global};
+  Access a;
+  a.kind = op.kind;
+  a.space = kSpaces[static_cast<std::size_t>(op.via)];
+  a.order = op.order;
+  a.scope = op.scope;
+  a.cache = op.cache;
+  a.generic = op.via == Via::generic;
+  a.components = op.components;
+  a.width = op.width;
+  a.lanes = mask;
+  if (op.via == Via::shared) form(w, shared_source(w, i.a, op.base_width, i.imm), w.address(), a);
+  else form(w, {i.a, op.base_width, i.imm}, w.address(), a);
+  if (op.via == Via::generic) {
+    const std::uint64_t first = a.address[a.first_lane()], bytes = a.shape == Shape::contiguous ? std::uint64_t{a.width} * kWarp : a.width;
+    const bool global = a.shape != Shape::scattered && in_global_arena(first) && in_global_arena(first + bytes - 1);
+    if (!global) return by_window(i, w, op, a);
   }
-  std::uint64_t* address = w.address();
-  const Mask shared = mask & mask_of([=](unsigned l) { return address[l] - kSharedWindow < kWindowBytes; });
-  const Mask local = mask & mask_of([=](unsigned l) { return address[l] - kLocalWindow < kWindowBytes; });
-  Mask done = 0;
-  if (const Mask global = mask & ~(shared | local); global != 0) done |= one_space(i, w, op, global, Space::global, true);
-  if (shared != 0) {
-    for_lanes(shared, [&](unsigned l) { address[l] = address[l] - kSharedWindow + w.block->info.shared; });
-    done |= one_space(i, w, op, shared, Space::shared, true);
-  }
-  if (local != 0) {
-    for_lanes(local, [&](unsigned l) { address[l] -= kLocalWindow; });
-    done |= one_space(i, w, op, local, Space::local, true);
-  }
-  return done;
+  return one_space(i, w, op, a);
 }
 
 }  // namespace machine

@@ -12,19 +12,36 @@ namespace {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
+template <unsigned Bytes>
+void move_filled(const Warp::Copy& c, Mask lanes) {
+  for_lanes(lanes, [&](unsigned l) { std::memcpy(reinterpret_cast<void*>(c.destination[l]), reinterpret_cast<const void*>(c.source[l]), Bytes); });
+}
+
 // Moves the bytes of the lanes in `lanes`: what the copy reads, and zeros behind it.
 void move(const Warp::Copy& c, Mask lanes) {
   const u32 bytes = c.told.bytes;
   if (lanes == kFullMask && c.whole) {
-    std::memcpy(reinterpret_cast<void*>(c.destination_room[8]), reinterpret_cast<const void*>(c.source_room[8]), std::size_t{bytes} * kWarp);
+    std::memcpy(reinterpret_cast<void*>(c.destination[0]), reinterpret_cast<const void*>(c.source[0]), std::size_t{bytes} * kWarp);
     return;
   }
+  if (c.filled) return bytes == 16 ? move_filled<16>(c, lanes) : bytes == 8 ? move_filled<8>(c, lanes) : move_filled<4>(c, lanes);
   for_lanes(lanes, [&](unsigned l) {
-    auto* to = reinterpret_cast<std::byte*>(c.told.destination[l]);
+    auto* to = reinterpret_cast<std::byte*>(c.destination[l]);
     const u32 from = c.source_bytes[l];
-    std::memcpy(to, reinterpret_cast<const void*>(c.told.source[l]), from);
+    std::memcpy(to, reinterpret_cast<const void*>(c.source[l]), from);
     std::memset(to + from, 0, bytes - from);
   });
+}
+
+// Lanes whose source no longer is anybody's.
+Mask freed(const Warp::Copy& c, Mask lanes) {
+  Access from;
+  from.width = c.told.bytes;
+  from.address = c.told.source;
+  if (const Range range = range_of(from, lanes); range.inside() && range.live()) return 0;
+  Mask dead = 0;
+  for_lanes(lanes, [&](unsigned l) { dead |= Mask{c.source_bytes[l] != 0 && in_global_arena(c.source[l]) && !granule_live(c.source[l])} << l; });
+  return dead;
 }
 
 void land(Warp& w, const Inst& i, Warp::Copy& c, Mask lanes, bool waited) {
@@ -33,14 +50,7 @@ void land(Warp& w, const Inst& i, Warp::Copy& c, Mask lanes, bool waited) {
   c.pending &= ~lanes;
   Mask good = lanes;
   if (w.observer != nullptr) good &= w.observer->async_land(w.point(i, w.active), c.told, lanes, waited);
-  // The source may have been freed since.
-  if (!c.whole || good != kFullMask) {
-    Mask dead = 0;
-    for_lanes(good, [&](unsigned l) { dead |= Mask{c.source_bytes[l] != 0 && in_global_arena(c.told.source[l]) && !granule_live(c.told.source[l])} << l; });
-    good &= ~dead;
-  } else if (in_global_arena(c.told.source[0]) && !granule_live(c.told.source[0])) {
-    good = 0;
-  }
+  good &= ~freed(c, good);  // since the copy was issued
   ++w.worker->memory_changes;
   w.worker->bytes_loaded += std::uint64_t{c.told.bytes} * static_cast<unsigned>(std::popcount(good));
   move(c, good);
@@ -74,9 +84,6 @@ const Inst* copy(const Inst& i, Warp& w, Mask mask) {
   auto owned = std::move(w.free_copies.back());
   w.free_copies.pop_back();
   Warp::Copy& c = *owned;
-  u64 *destination = c.destination_room.data() + 8, *source = c.source_room.data() + 8;
-  form_shared_addresses(w, i.a, op.destination_width, op.destination_offset, destination);
-  form_addresses(w, i.b, op.source_width, op.source_offset, source);
   std::fill(c.source_bytes.begin(), c.source_bytes.end(), op.bytes);
   if (op.source_size != 0) {
     const auto* size = w.at<const u32>(op.source_size);
@@ -90,49 +97,35 @@ const Inst* copy(const Inst& i, Warp& w, Mask mask) {
   c.told.id = w.block->next_copy++;
   c.told.pc = i.pc;
   c.told.bytes = op.bytes;
-  c.told.source = source;
+  c.told.source = c.source.data();
   c.told.source_bytes = c.source_bytes.data();
-  c.told.destination = destination;
+  c.told.destination = c.destination.data();
   c.group = w.groups;
   // Both sides must be aligned and lie where they may be touched; exact bounds are the checks' business.
-  Access to;
+  Access to, from;
   to.kind = AccessKind::async_write;
   to.space = Space::shared;
-  to.width = op.bytes;
-  to.lanes = mask;
-  to.address = destination;
-  classify(to);
-  Access from = to;
   from.kind = AccessKind::async_read;
-  from.space = Space::global;
-  from.address = source;
-  classify(from);
-  Mask misaligned = 0, outside = 0;
+  to.width = from.width = op.bytes;
+  to.lanes = from.lanes = mask;
+  form(w, shared_source(w, i.a, op.destination_width, op.destination_offset), c.destination.data(), to);
+  form(w, {i.b, op.source_width, op.source_offset}, c.source.data(), from);
+  const u64 *source = from.address, *destination = to.address;
   const u64 low = op.bytes - 1;
   const u64 origin = w.block->info.shared, extent = w.block->info.shared_extent;
-  Mask reads = 0;
-  bool all_bytes = true;
-  u64 any = 0;
-#pragma GCC ivdep
-  for (unsigned l = 0; l < kWarp; ++l) {
-    const bool in = mask >> l & 1;
-    any |= in ? (source[l] | destination[l]) & low : 0;
-    all_bytes &= c.source_bytes[l] == op.bytes;
-  }
-  if (any != 0)
-    for_lanes(mask, [&](unsigned l) { misaligned |= Mask{((source[l] | destination[l]) & low) != 0} << l; });
+  const Mask misaligned = mask & mask_of([=](unsigned l) { return ((source[l] | destination[l]) & low) != 0; });
   if (misaligned != 0) address_fault(i, w, ((source[std::countr_zero(misaligned)] & low) != 0) ? from : to, misaligned, Fault::misaligned_address);
-  for_lanes(mask, [&](unsigned l) {
-    outside |= Mask{destination[l] - origin + op.bytes > extent} << l;
-    reads |= Mask{c.source_bytes[l] != 0} << l;
-  });
+  const Mask outside = mask & mask_of([=](unsigned l) { return destination[l] - origin + low >= extent; });
   if (outside != 0) address_fault(i, w, to, outside, Fault::illegal_address);
+  const auto& source_bytes = c.source_bytes;
+  const Mask reads = mask & mask_of([&](unsigned l) { return source_bytes[l] != 0; });
   Mask bad_source = 0;
-  for_lanes(reads & ~misaligned, [&](unsigned l) {
-    const u64 first = source[l];
-    if (!in_global_arena(first) && !AddressSpace::instance().touchable(first, c.source_bytes[l])) bad_source |= Mask{1} << l;
-    else if (w.observer == nullptr && in_global_arena(first) && !granule_live(first)) bad_source |= Mask{1} << l;
-  });
+  if (const Range range = range_of(from, reads); reads != 0 && !(range.inside() && (w.observer != nullptr || range.live())))
+    for_lanes(reads & ~misaligned, [&](unsigned l) {
+      const u64 first = source[l];
+      if (!in_global_arena(first) && !AddressSpace::instance().touchable(first, c.source_bytes[l])) bad_source |= Mask{1} << l;
+      else if (w.observer == nullptr && in_global_arena(first) && !granule_live(first)) bad_source |= Mask{1} << l;
+    });
   if (bad_source != 0) address_fault(i, w, from, bad_source, Fault::illegal_address);
   if (w.stop == Stop::aborted) return nullptr;
   mask &= ~(misaligned | outside | bad_source);
@@ -141,7 +134,8 @@ const Inst* copy(const Inst& i, Warp& w, Mask mask) {
     return &i + 1;
   }
   c.told.lanes = c.pending = mask;
-  c.whole = mask == kFullMask && all_bytes && to.shape == Shape::contiguous && from.shape == Shape::contiguous;
+  c.filled = mask_of([&](unsigned l) { return source_bytes[l] != op.bytes; }) == 0;
+  c.whole = mask == kFullMask && c.filled && to.shape == Shape::contiguous && from.shape == Shape::contiguous;
   if (w.observer != nullptr) w.observer->async_issue(w.point(i, mask), c.told);
   w.copies.push_back(std::move(owned));
   if (!w.worker->options->late_copies) {

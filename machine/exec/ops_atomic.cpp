@@ -117,8 +117,6 @@ const Inst* atomic(const Inst& i, Warp& w, Mask mask) {
   mask &= w.active;
   if (mask == 0) return &i + 1;
   const AtomicOp& op = *static_cast<const AtomicOp*>(i.data);
-  if (op.memory.via == Via::shared) form_shared_addresses(w, i.a, op.memory.base_width, i.imm, w.address());
-  else form_addresses(w, i.a, op.memory.base_width, i.imm, w.address());
   const Mask done = run_memory(i, w, op.memory, mask);
   if (done != mask && op.returns)
     for_lanes(mask & ~done, [&](unsigned l) { std::memset(w.at<std::byte>(op.result) + l * op.memory.element, 0, op.memory.element); });

@@ -20,20 +20,12 @@ struct TileOp {
 
 // Rows are 16 bytes; lane 8 k + r gives the address of row r of tile k.
 bool rows(const Inst& i, Warp& w, const TileOp& op, Access& a, Mask& good) {
-  u64* address = w.address();
-  if (op.generic) {
-    form_addresses(w, i.a, op.base_width, i.imm, address);
-    for (unsigned l = 0; l < kWarp; ++l) address[l] = address[l] - kSharedWindow + w.block->info.shared;
-  } else {
-    form_shared_addresses(w, i.a, op.base_width, i.imm, address);
-  }
   a.kind = op.store ? AccessKind::store : AccessKind::load;
   a.space = Space::shared;
   a.generic = op.generic;
   a.width = 16;
   a.lanes = op.count == 4 ? kFullMask : (Mask{1} << (8 * op.count)) - 1;
-  a.address = address;
-  classify(a);
+  form(w, op.generic ? shared_window_source(w, i.a, op.base_width, i.imm) : shared_source(w, i.a, op.base_width, i.imm), w.address(), a);
   good = admit(i, w, a);
   const u64 bytes = 16 * static_cast<unsigned>(std::popcount(good));
   (op.store ? w.worker->bytes_stored : w.worker->bytes_loaded) += bytes;
@@ -46,6 +38,44 @@ bool whole_warp(const Inst& i, Warp& w, const Meeting& m) {
   return false;
 }
 
+// The fragment of a tile whose rows lie at `address`; rows that are not `good` are zero. A lane holds two neighbours of a
+// row, lanes going along the rows: the bytes of the tile, or of its transpose, in order.
+#if MACHINE_AVX512
+struct Transposition {
+  alignas(64) u16 from[32];
+};
+constexpr Transposition kUpperHalf = [] {
+  Transposition t{};
+  for (unsigned n = 0; n < 32; ++n) t.from[n] = static_cast<u16>(n % 8 * 8 + n / 8);
+  return t;
+}();
+void load_tile(const u64* address, Mask good, bool transposed, u32 (&out)[kWarp]) {
+  auto row = [&](unsigned r) { return good >> r & 1 ? _mm_loadu_si128(reinterpret_cast<const __m128i*>(address[r])) : _mm_setzero_si128(); };
+  auto rows = [&](unsigned r) {
+    const __m256i first = _mm256_set_m128i(row(r + 1), row(r)), second = _mm256_set_m128i(row(r + 3), row(r + 2));
+    return _mm512_inserti64x4(_mm512_castsi256_si512(first), second, 1);
+  };
+  __m512i low = rows(0), high = rows(4);
+  if (transposed) {
+    const __m512i upper = _mm512_load_si512(kUpperHalf.from), lower = _mm512_add_epi16(upper, _mm512_set1_epi16(4));
+    const __m512i turned = _mm512_permutex2var_epi16(low, upper, high);
+    high = _mm512_permutex2var_epi16(low, lower, high);
+    low = turned;
+  }
+  _mm512_store_si512(out, low);
+  _mm512_store_si512(out + 16, high);
+}
+#else
+void load_tile(const u64* address, Mask good, bool transposed, u32 (&out)[kWarp]) {
+  u16 tile[8][8] = {}, turned[8][8];
+  for (unsigned r = 0; r < 8; ++r)
+    if (good >> r & 1) std::memcpy(tile[r], reinterpret_cast<const void*>(address[r]), 16);
+  for (unsigned r = 0; r < 8; ++r)
+    for (unsigned c = 0; c < 8; ++c) turned[c][r] = tile[r][c];
+  std::memcpy(out, transposed ? turned : tile, sizeof out);
+}
+#endif
+
 const Inst* ldmatrix(const Inst& i, Warp& w, Mask mask) {
   const Meeting m = meet(i, w, mask, i.e, Collective::matrix_load, nullptr);
   if (!m.ready) return m.next;
@@ -55,18 +85,9 @@ const Inst* ldmatrix(const Inst& i, Warp& w, Mask mask) {
   Mask good;
   if (!rows(i, w, op, a, good)) return nullptr;
   for (unsigned k = 0; k < op.count; ++k) {
-    u16 tile[8][8];
-    for (unsigned r = 0; r < 8; ++r) {
-      if (good >> (8 * k + r) & 1) std::memcpy(tile[r], reinterpret_cast<const void*>(a.address[8 * k + r]), 16);
-      else std::memset(tile[r], 0, 16);
-    }
-    u32 out[kWarp];
-    for (unsigned l = 0; l < kWarp; ++l) {
-      const unsigned g = group_of(l), q = 2 * quad_of(l);
-      out[l] = op.transposed ? tile[q][g] | static_cast<u32>(tile[q + 1][g]) << 16 : tile[g][q] | static_cast<u32>(tile[g][q + 1]) << 16;
-    }
-    u32* d = w.at<u32>(op.registers[k]);
-    for_lanes(m.lanes, [&](unsigned l) { d[l] = out[l]; });
+    alignas(64) u32 out[kWarp];
+    load_tile(a.address + 8 * k, good >> (8 * k), op.transposed, out);
+    blend(w.at<u32>(op.registers[k]), out, m.lanes);
   }
   return &i + 1;
 }

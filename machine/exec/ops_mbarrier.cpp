@@ -61,19 +61,12 @@ struct MbarrierOp64 {
 // Storage addresses of the lanes; lanes outside the block's shared memory are reported and dropped.
 Mask locate(const Inst& i, Warp& w, const MbarrierOp64& op, Mask mask) {
   u64* address = w.address();
-  if (op.via == Via::shared) {
-    form_shared_addresses(w, i.a, op.base_width, i.imm, address);
-  } else {
-    form_addresses(w, i.a, op.base_width, i.imm, address);
-    for (unsigned l = 0; l < kWarp; ++l) address[l] = address[l] - kSharedWindow + w.block->info.shared;
-  }
   Access a;
   a.kind = op.what == What::test ? AccessKind::load : op.what == What::init ? AccessKind::store : AccessKind::atomic;
   a.space = Space::shared;
   a.width = 8;
   a.lanes = mask;
-  a.address = address;
-  classify(a);
+  form(w, op.via == Via::shared ? shared_source(w, i.a, op.base_width, i.imm) : shared_window_source(w, i.a, op.base_width, i.imm), address, a);
   Mask bad = 0, crooked = 0;
   for_lanes(mask, [&](unsigned l) {
     bad |= Mask{address[l] - w.block->info.shared + 8 > w.block->info.shared_extent} << l;

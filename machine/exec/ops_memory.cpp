@@ -150,23 +150,16 @@ void choose_store(MemoryOp& op) {
 
 // ---- handlers ----------------------------------------------------------------------------------------------------
 
-template <Via V>
 const Inst* memory(const Inst& i, Warp& w, Mask mask) {
   mask &= w.active;
   if (mask == 0) return &i + 1;
   const MemoryOp& op = *static_cast<const MemoryOp*>(i.data);
-  if constexpr (V == Via::shared) form_shared_addresses(w, i.a, op.base_width, i.imm, w.address());
-  else form_addresses(w, i.a, op.base_width, i.imm, w.address());
-  if (op.kind == AccessKind::load) {
-    const Mask done = run_memory(i, w, op, mask);
-    if (done != mask) {
-      // Lanes that were refused read zero.
-      const Mask refused = mask & ~done;
-      for (unsigned c = 0; c < op.components; ++c)
-        for_lanes(refused, [&](unsigned l) { std::memset(w.at<std::byte>(op.registers[c]) + l * op.register_width, 0, op.register_width); });
-    }
-  } else {
-    run_memory(i, w, op, mask);
+  const Mask done = run_memory(i, w, op, mask);
+  if (done != mask && op.kind == AccessKind::load) [[unlikely]] {
+    // Lanes that were refused read zero.
+    const Mask refused = mask & ~done;
+    for (unsigned c = 0; c < op.components; ++c)
+      for_lanes(refused, [&](unsigned l) { std::memset(w.at<std::byte>(op.registers[c]) + l * op.register_width, 0, op.register_width); });
   }
   return w.stop == Stop::aborted ? nullptr : &i + 1;
 }
@@ -263,7 +256,7 @@ void load_or_store(Decoder& d, bool store) {
       if (store) d.fail("a store to .param by register");
       op.via = Via::global;  // the parameter block lies in global memory; reading it by address is checked there
       op.base_width = static_cast<std::uint8_t>(address.width);
-      Inst& i = d.emit(memory<Via::param>);
+      Inst& i = d.emit(memory);
       i.a = address.base, i.imm = address.offset;
       i.data = keep_bytes(d, op);
       return;
@@ -296,8 +289,7 @@ void load_or_store(Decoder& d, bool store) {
   if (op.order != Order::weak && (op.via == Via::global || op.via == Via::generic)) d.program.communicates = true;
   if (op.via == Via::generic && address.variable == nullptr) d.klass(class_of(op, store));
   d.klass(class_of(op, store));
-  const Handler h = op.via == Via::shared ? memory<Via::shared> : memory<Via::generic>;
-  Inst& i = d.emit(h);
+  Inst& i = d.emit(memory);
   i.a = base, i.imm = address.offset;
   i.data = keep_bytes(d, op);
 }

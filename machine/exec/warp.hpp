@@ -85,9 +85,9 @@ struct Warp {
   std::vector<Fragment> others;
   std::uint64_t turns = 0;
 
-  // Addresses of the access at hand; one element of slack before lane 0 for comparing neighbours.
-  alignas(64) std::array<std::uint64_t, 48> address_room{};
-  std::uint64_t* address() { return address_room.data() + 8; }
+  // Addresses of the access at hand.
+  alignas(64) std::array<std::uint64_t, 32> address_room{};
+  std::uint64_t* address() { return address_room.data(); }
   // Async copies of this warp, oldest first, and how many groups each lane has committed.
   struct Copy;
   std::vector<std::unique_ptr<Copy>> copies, free_copies;
@@ -98,6 +98,7 @@ struct Warp {
 
   // Storage
   Bytes specials_room;
+  std::uint64_t specials_of = 0;  // Worker::serial of the launch that they were filled for
   std::vector<Bytes> frame_rooms;
   std::vector<std::size_t> frame_sizes;
   std::vector<std::unique_ptr<Frame>> frames;
@@ -115,7 +116,8 @@ struct Warp::Copy {
   AsyncCopy told;  // pointers into the arrays below
   Mask pending = 0;
   bool whole = false;  // one run of memory to one run of memory
-  std::array<std::uint64_t, 48> source_room{}, destination_room{};  // lane 0 at 8, see find_breaks
+  bool filled = true;  // no lane reads less than it writes
+  alignas(64) std::array<std::uint64_t, 32> source{}, destination{};
   std::array<std::uint32_t, 32> source_bytes{}, group{};
 };
 
@@ -185,6 +187,7 @@ struct Worker {
   LaunchStatus status = LaunchStatus::ok;
   std::string message;
   std::byte* params = nullptr;
+  std::uint64_t serial = 0;          // of the launch, in this process, from 1
   std::uint64_t grid_workspace = 0;  // %envreg1:%envreg2, the barrier of a cooperative launch
   std::uint32_t mode = ~0u;          // floating-point mode of the host thread, see set_mode
   bool all_polling = false;          // every warp that ran in the last turn of its block only polled
