@@ -83,6 +83,22 @@ CONTRACT = Contract(
 }
 
 
+COUNTING = """\
+#include <cuda_runtime.h>
+
+__device__ int calls;
+
+__global__ void fragile(const float* x, float* y, int columns) {
+    const int c = threadIdx.x;
+    const int before = calls;
+    __syncthreads();
+    if (c == 0) calls = before + 1;
+    const bool far = before > 0 && columns == 3;
+    if (c < columns) y[far ? c + (1 << 20) : c] = 2.0f * x[c];
+}
+"""
+
+
 def gate(source: Path, device_name: str, *checks: str) -> Report:
     device = select_device(device_name)
     if isinstance(device, NoDevice):
@@ -115,6 +131,18 @@ def test_reading_dead_bytes_is_judged_by_the_contracts_rule(
     report = gate(tmp_path / "mirror.cu", device_name, "compare", "poison", *tools)
     verdicts = {o.check: o.verdict for kernel in report.kernels for o in kernel.outcomes}
     assert verdicts == {"compare": Verdict.CLEAN, "poison": Verdict.CLEAN, **dict.fromkeys(tools, verdict)}
+
+
+def test_a_kernel_that_counts_its_calls_is_reported_where_it_shows(device_name: str, tmp_path: Path) -> None:
+    """Fault: what only a later call does wrong leaves every fixture unsure, and names no case."""
+    for name, text in FRAGILE.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "fragile.cu").write_text(COUNTING)
+    report = gate(tmp_path / "fragile.cu", device_name, "memcheck")
+    by_architecture = [k.outcomes for k in report.kernels]
+    for outcomes in by_architecture:
+        found = {o.fixture: [f.case for f in o.findings] for o in outcomes if o.verdict is not Verdict.CLEAN}
+        assert found == {"endless": ["fragile/endless/normal"]}
 
 
 def test_a_kernel_without_a_launcher_is_proven(device_name: str) -> None:

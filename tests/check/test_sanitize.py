@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from scripted import done, record, subject
 
 from verify.check.sanitize import check_tools, distinct_faults
@@ -66,12 +67,29 @@ def test_a_record_of_the_batch_is_given_to_the_case_that_repeats_it(tmp_path: Pa
     ]
 
 
-def test_a_record_that_no_case_repeats_is_not_lost(tmp_path: Path) -> None:
+def test_a_record_that_nothing_repeats_is_not_lost(tmp_path: Path) -> None:
     """Fault: a race that shows once in the batch and not again passes for clean."""
-    made = subject(tmp_path, lambda j: faulty(j) if len(j.runs) > 1 else done(j))
+    made = subject(tmp_path, lambda j: faulty(j) if len(made.device.jobs) == 1 else done(j))
     outcomes = check_tools(made, ["racecheck"])
     assert verdicts(outcomes) == {"one": Verdict.INCONCLUSIVE, "two": Verdict.INCONCLUSIVE}
     assert "no case alone repeats: Invalid read somewhere" in outcomes[0].reason
+
+
+@pytest.mark.parametrize(("calls", "case"), [(2, "double/one/other"), (3, "double/two/normal")])
+def test_a_fault_that_needs_the_calls_before_is_given_to_the_case_that_shows_it(
+    tmp_path: Path, calls: int, case: str
+) -> None:
+    """Fault: a counter in a __device__ variable makes every fixture unsure, and names none."""
+
+    def counts(job: Job) -> Execution:
+        return done(job, records=(record("memcheck", "Invalid write"),) if len(job.runs) >= calls else ())
+
+    outcomes = check_tools(subject(tmp_path, counts), ["memcheck"])
+    found = [f for o in outcomes for f in o.findings]
+    assert [(f.case, f.kind) for f in found] == [(case, "Invalid write")]
+    assert dict(found[0].details)["after"].startswith(f"{calls - 1} call")
+    assert found[0].repeat == "python -m verify sanitize --tool memcheck double --device gpu"
+    assert sorted(verdicts(outcomes).values()) == [Verdict.CLEAN, Verdict.FINDINGS]
 
 
 def test_a_doubt_is_inconclusive_with_its_reason(tmp_path: Path) -> None:

@@ -75,4 +75,4 @@ def test_the_runs_are_those_that_showed_it(given: Finding, chosen: list[str]) ->
         Run("graph", case, "graph"),
         Run("made.refuse-null", guarded_case(), "refuse", null=("y",)),
     ]
-    assert [run.id for run in runs_of(given, case, executed)] == chosen
+    assert [run.id for run in runs_of(given, case, executed, {})] == chosen

@@ -12,8 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import date
+from functools import partial
 
 from verify.case.run import Run
+from verify.check.carried import MOST_SEARCHES, Carried, find_carried, record_key
 from verify.check.matrix import matrix, runs_for
 from verify.check.subject import Subject, run_seconds
 from verify.device.cpu import ALSO
@@ -80,15 +82,39 @@ def check_group(subject: Subject, tools: Sequence[Tool], alone: Executor) -> lis
         if executions[run.id].results[run.id].status is RunStatus.REFUSED_MEMORY:
             executions[run.id] = _under(subject, tools, [run], run.id)
     outcomes = []
+    beginnings: dict[int, Execution] = {}
     for tool in tools:
         general = [] if tripwires[tool].ok else [tripwires[tool].reason]
-        if lost := _unrepeated(tool, batch, [executions[run.id] for run in suspects]):
-            general.append(f"{tool} over all cases reported what no case alone repeats: {lost.message}")
+        carried = []
+        for number, lost in enumerate(_unrepeated(tool, batch, [executions[run.id] for run in suspects])):
+            found = None
+            if number < MOST_SEARCHES:
+                subject.progress(f"{subject.contract.name}: {tool} looks for the call that shows a fault")
+                records = partial(_records_of_first, subject, tools, tool, every, beginnings)
+                found = find_carried(every, records, record_key(lost))
+            if found is not None:
+                carried.append(found)
+            else:
+                general.append(f"{tool} over all cases reported what no case alone repeats: {lost.message}")
         outcomes += [
-            _judge(subject, tool, fixture, fixture_runs, executions, batch, general)
+            _judge(subject, tool, fixture, fixture_runs, executions, batch, general, carried)
             for fixture, fixture_runs in runs.items()
         ]
     return outcomes
+
+
+def _records_of_first(
+    subject: Subject,
+    tools: Sequence[Tool],
+    tool: Tool,
+    runs: Sequence[Run],
+    known: dict[int, Execution],
+    count: int,
+) -> list[ToolRecord]:
+    """What a tool reports over the first ``count`` runs in one process."""
+    if count not in known:
+        known[count] = _under(subject, tools, runs[:count], f"first-{count}")
+    return _records(tool, known[count])
 
 
 def _undirtied(run: Run) -> Run:
@@ -111,10 +137,11 @@ def _suspects(runs: Sequence[Run], batch: Execution) -> list[Run]:
     return unfinished
 
 
-def _unrepeated(tool: Tool, batch: Execution, alone: Sequence[Execution]) -> ToolRecord | None:
-    """A record of the batch in a function (or of a kind) that no run alone reports: it must not get lost."""
-    seen = {r.function or r.kind for execution in alone for r in _records(tool, execution)}
-    return next((r for r in _records(tool, batch) if (r.function or r.kind) not in seen), None)
+def _unrepeated(tool: Tool, batch: Execution, alone: Sequence[Execution]) -> list[ToolRecord]:
+    """Records of the batch in a function (or of a kind) that no run alone reports: they must not get lost."""
+    seen = {record_key(r) for execution in alone for r in _records(tool, execution)}
+    lost = {record_key(r): r for r in reversed(_records(tool, batch)) if record_key(r) not in seen}
+    return list(lost.values())
 
 
 def _records(tool: Tool, execution: Execution) -> list[ToolRecord]:
@@ -146,12 +173,18 @@ def _judge(
     executions: Mapping[str, Execution],
     batch: Execution,
     general: Sequence[str],
+    carried: Sequence[Carried],
 ) -> Outcome:
     """Findings first; without an error among them, every reason why silence proves nothing.
 
-    general: doubts that hold for every fixture.
+    general: doubts that hold for every fixture. carried: what shows only after other calls, of any fixture.
     """
-    findings: list[Finding] = []
+    own = {run.id for run in runs}
+    findings = [
+        _finding(subject, tool, None, found.run, found.record, found.detail)
+        for found in carried
+        if found.run.id in own
+    ]
     doubts: list[str] = []
     short: list[str] = []
     for run in runs:
@@ -199,9 +232,18 @@ def distinct_faults(records: Iterable[ToolRecord]) -> list[ToolRecord]:
     ]
 
 
-def _finding(subject: Subject, tool: Tool, fixture: str, run: Run, record: ToolRecord) -> Finding:
+def _finding(
+    subject: Subject,
+    tool: Tool,
+    fixture: str | None,
+    run: Run,
+    record: ToolRecord,
+    *more: tuple[str, str],
+) -> Finding:
+    """fixture: the one that repeats it, None where it takes them all. more: further details."""
     where = f"thread {record.thread} of block {record.block}" if record.block and record.thread else ""
-    details = [(f"access {number}", text) for number, text in enumerate(record.accesses, 1)]
+    details = [*more, *((f"access {number}", text) for number, text in enumerate(record.accesses, 1))]
+    chosen = f" -k {fixture}" if fixture else ""
     if version := subject.device.info().versions.get(SANITIZER):
         details.append(("tool", f"{SANITIZER} {version}"))
     return Finding(
@@ -216,7 +258,7 @@ def _finding(subject: Subject, tool: Tool, fixture: str, run: Run, record: ToolR
         function=record.function,
         where=where,
         repeat=(
-            f"python -m verify sanitize --tool {tool} {subject.argument} -k {fixture} "
+            f"python -m verify sanitize --tool {tool} {subject.argument}{chosen} "
             f"--device {subject.device.name}"
         ),
         details=tuple(details),

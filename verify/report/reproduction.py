@@ -13,6 +13,7 @@ from verify.case.case import Case
 from verify.case.expected import expected_bytes
 from verify.case.pack import write_pack
 from verify.case.run import Run
+from verify.check.carried import CALLS_BEFORE
 from verify.check.matrix import runs_for
 from verify.contract import Contract
 from verify.device.interface import TOOLS
@@ -57,7 +58,7 @@ def keep_reproductions(
             case = _case_of(subject, finding)
             if finding.severity is Severity.ERROR and case is not None:
                 if key not in written and len(written) < MOST_FOLDERS:
-                    runs = runs_of(finding, case, subject.executed())
+                    runs = runs_of(finding, case, subject.executed(), subject.cases)
                     written[key] = folder / f"{case.id.replace('/', '-')}-{finding.check}"
                     write_reproduction(written[key], build, runs, finding, _expected(case))
                 if key in written:
@@ -82,12 +83,24 @@ def _expected(case: Case) -> Mapping[str, Quantity]:
         return {}
 
 
-def runs_of(finding: Finding, case: Case, executed: Iterable[Run]) -> list[Run]:
-    """The runs that show a finding: those that its check did of this case, or an ordinary one."""
+def runs_of(
+    finding: Finding,
+    case: Case,
+    executed: Iterable[Run],
+    cases: Mapping[str, Mapping[str, Case]],
+) -> list[Run]:
+    """The runs that show a finding: those that its check did of this case, or an ordinary one.
+
+    cases: of all fixtures, for a finding that takes the calls before it.
+    """
     mine = [run for run in executed if run.case.id == case.id]
     details = dict(finding.details)
     chosen: list[Run]
     match finding.check:
+        case check if check in TOOLS and CALLS_BEFORE in details:
+            every = [run for listed in cases.values() for run in runs_for(check, listed)]
+            last = max(i for i, run in enumerate(every) if run.case.id == case.id)
+            chosen = every[: last + 1]
         case check if check in TOOLS:
             chosen = list(runs_for(check, {case.profile: case}))
         case "determinism":
