@@ -41,6 +41,7 @@ class CheckSet final : public Checks {
 
   void launch_begin(const LaunchInfo& launch) override {
     launch_ = launch;
+    regions_.settle();
     traffic_.reset();
     waits_ = options_.racecheck && waits_for_dependency(*launch.kernel);
   }

@@ -203,7 +203,7 @@ Mask Chunk::async_land(const WarpPoint& point, const AsyncCopy& copy, Mask lanes
     if (on != destination.lanes) destination = destination_of(copy, on);
   }
   if (on == 0) return on;
-  if (options_.initcheck) initcheck_.landed(at, copy, destination, pages_);
+  if (options_.initcheck) initcheck_.landed(at, copy, source.access, destination, pages_);
   if (!options_.racecheck)
     for (Mask rest = on; rest != 0; rest &= rest - 1) {
       const unsigned lane = static_cast<unsigned>(std::countr_zero(rest));

@@ -251,9 +251,18 @@ void Initcheck::local(const WarpPoint& point, const Access& a) {
   });
 }
 
-void Initcheck::landed(const WarpPoint& point, const AsyncCopy& copy, const Access& destination, PageMap& pages) {
+void Initcheck::landed(const WarpPoint& point, const AsyncCopy& copy, const Access& source, const Access& destination,
+                       PageMap& pages) {
   destination.for_each_run([&](std::uint64_t to, std::uint64_t bytes, Mask) { written_.set(to, bytes); });
-  each_lane(destination.lanes, [&](unsigned lane) { landed(point, copy, lane, pages); });
+  // Whole copies whose sources lie in one object: all lanes at once.
+  Mask rest = destination.lanes;
+  if (const Mask whole = source.lanes & rest; whole != 0 && !any_undefined_) {
+    const Extent extent = extent_of(source);
+    const Object* object = objects_.at(copy.pc, extent.low);
+    if (object && object->contains(extent.low, extent.bytes()) && (object->kind != ObjectKind::global || all_written(source)))
+      rest &= ~whole;
+  }
+  each_lane(rest, [&](unsigned lane) { landed(point, copy, lane, pages); });
 }
 
 void Initcheck::landed(const WarpPoint& point, const AsyncCopy& copy, unsigned lane, PageMap& pages) {

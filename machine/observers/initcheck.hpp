@@ -38,8 +38,8 @@ class Initcheck {
   void global(const WarpPoint& point, const Access& access, const Extent& extent, PageMap& pages);
   void shared(const WarpPoint& point, const Access& access);
   void local(const WarpPoint& point, const Access& access);
-  // A cp.async lands: its source was read, zeros fill up the rest of its destination.
-  void landed(const WarpPoint& point, const AsyncCopy& copy, const Access& destination, PageMap& pages);
+  // A cp.async lands: its source was read, zeros fill up the rest of its destination. `source`: of the lanes that read all.
+  void landed(const WarpPoint& point, const AsyncCopy& copy, const Access& source, const Access& destination, PageMap& pages);
 
  private:
   void global(const WarpPoint& point, const Access& access, PageMap& pages);

@@ -24,39 +24,57 @@ std::string_view verb_of(AccessKind kind) {
 
 }  // namespace
 
+void Regions::add_heap(std::uint64_t base, std::uint64_t bytes) {
+  heaps_[base] = bytes;
+  settled_ = false;
+}
+
 void Regions::remove_heap(std::uint64_t base) {
   const auto at = heaps_.find(base);
   if (at == heaps_.end()) return;
   const std::uint64_t end = base + at->second;
   heaps_.erase(at);
   regions_.erase(regions_.lower_bound(base), regions_.lower_bound(end));
+  settled_ = false;
 }
 
 void Regions::add(std::uint64_t base, std::uint64_t bytes) {
   std::uint64_t& size = regions_[base];
   size = std::max(size, bytes);
+  settled_ = false;
 }
 
-void Regions::remove(std::uint64_t base) { regions_.erase(base); }
+void Regions::remove(std::uint64_t base) {
+  regions_.erase(base);
+  settled_ = false;
+}
+
+void Regions::settle() {
+  if (settled_) return;
+  settled_ = true;
+  live_.clear();
+  std::uint64_t outside = 0;  // where the last heap ended
+  for (const auto& [heap, bytes] : heaps_) {
+    if (heap > outside) live_.push_back({outside, heap});
+    outside = heap + bytes;
+    bool first = true;
+    for (auto r = regions_.lower_bound(heap); r != regions_.end() && r->first < outside; ++r) {
+      const Stretch region{r->first, r->first + r->second};
+      // Regions that touch are one stretch.
+      if (!first && region.low <= live_.back().high) live_.back().high = std::max(live_.back().high, region.high);
+      else live_.push_back(region);
+      first = false;
+    }
+  }
+  live_.push_back({outside, ~std::uint64_t{0}});
+}
 
 Regions::Stretch Regions::live_around(std::uint64_t address) const {
-  const auto above = heaps_.upper_bound(address);
-  Stretch outside{0, above == heaps_.end() ? ~std::uint64_t{0} : above->first};
-  if (above == heaps_.begin()) return outside;
-  const auto heap = std::prev(above);
-  if (address >= heap->first + heap->second) {
-    outside.low = heap->first + heap->second;
-    return outside;
-  }
-  auto region = regions_.upper_bound(address);
-  if (region == regions_.begin()) return {};
-  --region;
-  if (address >= region->first + region->second) return {};
-  Stretch live{region->first, region->first + region->second};
-  // Regions that touch are one stretch.
-  for (auto next = std::next(region); next != regions_.end() && next->first <= live.high; ++next)
-    live.high = std::max(live.high, next->first + next->second);
-  return live;
+  const auto above =
+      std::upper_bound(live_.begin(), live_.end(), address, [](std::uint64_t a, const Stretch& s) { return a < s.low; });
+  if (above == live_.begin()) return {};
+  const Stretch& at = *std::prev(above);
+  return address < at.high ? at : Stretch{};
 }
 
 Memcheck::Memcheck(const LaunchInfo& launch, Sink& sink, const Regions& regions)

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <vector>
 
 #include "observers/extent.hpp"
 #include "observers/objects.hpp"
@@ -17,7 +18,7 @@ namespace machine::checks {
 // Registered live regions, and the heaps that they live in.
 class Regions {
  public:
-  void add_heap(std::uint64_t base, std::uint64_t bytes) { heaps_[base] = bytes; }
+  void add_heap(std::uint64_t base, std::uint64_t bytes);
   void remove_heap(std::uint64_t base);
   void add(std::uint64_t base, std::uint64_t bytes);
   void remove(std::uint64_t base);
@@ -28,11 +29,15 @@ class Regions {
     std::uint64_t low = 0, high = 0;
     bool holds(std::uint64_t from, std::uint64_t to) const { return from >= low && to <= high; }
   };
+  // Asked only after settle(), which is called before a launch.
   Stretch live_around(std::uint64_t address) const;
+  void settle();
   const std::map<std::uint64_t, std::uint64_t>& regions() const { return regions_; }
 
  private:
   std::map<std::uint64_t, std::uint64_t> heaps_, regions_;  // base to bytes
+  std::vector<Stretch> live_;                               // by address: what lies outside every heap, and the regions
+  bool settled_ = false;
 };
 
 class Memcheck {

@@ -44,19 +44,14 @@ void Operations::begin(const Operation& operation) {
     if (at == known_.end()) {
       // Long ago: everything kept that is not newer counts as ordered.
       for (std::uint64_t kept : kept_)
-        if (kept <= id) known.before.push_back(kept);
+        if (kept <= id) known.before.add(kept);
       continue;
     }
-    known.before.insert(known.before.end(), at->second.before.begin(), at->second.before.end());
-    known.before.push_back(id);
+    known.before.add(at->second.before);
+    // Only what is kept matters; what came before has touched all that it will.
+    if (at->second.footprint) known.before.add(id);
   }
-  std::sort(known.before.begin(), known.before.end());
-  known.before.erase(std::unique(known.before.begin(), known.before.end()), known.before.end());
-  // Only what is kept matters; what came before has touched all that it will.
-  std::erase_if(known.before, [&](std::uint64_t id) {
-    const auto at = known_.find(id);
-    return at == known_.end() || !at->second.footprint;
-  });
+  known.before.forget_below(oldest_kept_);
   known_[operation.id] = std::move(known);
 }
 
@@ -66,7 +61,7 @@ void Operations::touched(std::uint64_t operation, const Range& range) {
   Known& known = at->second;
   if (!known.footprint) {
     known.footprint = std::make_unique<Footprint>();
-    kept_.push_back(operation);
+    keep(operation);
   }
   // Neighbouring host accesses make one range.
   auto& ranges = known.footprint->ranges;
@@ -84,7 +79,7 @@ void Operations::touched(std::uint64_t operation, const Range& range) {
     probe.footprint = std::make_unique<Footprint>();
     probe.footprint->ranges.push_back(range);
     for (std::uint64_t id : kept_)
-      if (id != operation && !comes_before(id, known) && !comes_before(operation, known_.at(id))) compare(probe, known_.at(id));
+      if (!ordered(id, operation, known)) compare(probe, known_.at(id));
   }
 }
 
@@ -94,7 +89,7 @@ void Operations::launched(std::uint64_t operation, Footprint footprint) {
   Known& known = at->second;
   known.pages = footprint.pages.size() + footprint.early.size();
   kept_pages_ += known.pages;
-  if (!known.footprint) kept_.push_back(operation);
+  if (!known.footprint) keep(operation);
   known.footprint = std::make_unique<Footprint>(std::move(footprint));
 }
 
@@ -104,13 +99,13 @@ void Operations::end(const Operation& operation) {
   const Known& known = at->second;
   if (known.footprint && operation.kind != OperationKind::host)
     for (std::uint64_t id : kept_)
-      if (id != operation.id && !comes_before(id, known) && !comes_before(operation.id, known_.at(id)))
-        compare(known, known_.at(id));
+      if (!ordered(id, operation.id, known)) compare(known, known_.at(id));
   forget_old();
 }
 
-bool Operations::comes_before(std::uint64_t first, const Known& second) const {
-  return std::binary_search(second.before.begin(), second.before.end(), first);
+void Operations::keep(std::uint64_t operation) {
+  oldest_kept_ = kept_.empty() ? operation : std::min(oldest_kept_, operation);
+  kept_.push_back(operation);
 }
 
 void Operations::forget_old() {
@@ -120,6 +115,7 @@ void Operations::forget_old() {
     old.pages = 0;
     old.footprint.reset();
     kept_.pop_front();
+    if (!kept_.empty()) oldest_kept_ = *std::min_element(kept_.begin(), kept_.end());
   }
   while (known_.size() > kKnownOperations && !known_.begin()->second.footprint) known_.erase(known_.begin());
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "observers/id_set.hpp"
 #include "observers/observer.hpp"
 #include "observers/pages.hpp"
 #include "report/report.hpp"
@@ -44,7 +45,7 @@ class Operations {
  private:
   struct Known {
     Operation told;
-    std::vector<std::uint64_t> before;  // kept footprints that come before it, ascending
+    IdSet before;  // kept footprints that come before it
     std::unique_ptr<Footprint> footprint;
     std::size_t pages = 0;
   };
@@ -55,17 +56,21 @@ class Operations {
     const Trace* there = nullptr;
   };
 
-  bool comes_before(std::uint64_t first, const Known& second) const;
+  bool ordered(std::uint64_t kept, std::uint64_t id, const Known& known) const {
+    return kept == id || known.before.has(kept) || known_.at(kept).before.has(id);
+  }
   void compare(const Known& one, const Known& other);
   static void meet(const PageMap& one, const PageMap& other, Meeting& meeting);
   static void meet(const Range& range, const PageMap& pages, Meeting& meeting);
   static void meet(const Range& one, const Range& other, Meeting& meeting);
   void report_race(const Known& one, const Known& other, const Meeting& meeting);
+  void keep(std::uint64_t operation);
   void forget_old();
 
   report::Report& report_;
   std::map<std::uint64_t, Known> known_;
   std::deque<std::uint64_t> kept_;  // operations with a footprint, oldest first
+  std::uint64_t oldest_kept_ = 0;   // no kept id is smaller
   std::size_t kept_pages_ = 0;
 };
 

@@ -7,6 +7,12 @@
 
 namespace machine::checks {
 
+namespace {
+
+constexpr std::size_t kKeptPlaces = 4096;  // larger tables are not kept
+
+}  // namespace
+
 void Page::trace_anew(const Trace& touched) {
   for (unsigned i = 0; i < trace_count; ++i) {
     if (traces[i].pc != touched.pc || traces[i].touch != touched.touch) continue;
@@ -25,60 +31,73 @@ void Page::clear() {
   trace_count = recent_trace = 0;
 }
 
-PageMap::PageMap(PageMap&& other) noexcept { *this = std::move(other); }
-PageMap& PageMap::operator=(PageMap&& other) noexcept {
-  std::swap(table_, other.table_);
-  std::swap(pages_, other.pages_);
-  std::swap(spare_, other.spare_);
+void PageMap::swap(PageMap& other) {
+  std::swap(tables_, other.tables_);
   std::swap(recent_, other.recent_);
-  return *this;
 }
 
 PageMap::~PageMap() {
-  for (Page* page : pages_) page->clear();
-  pages_.insert(pages_.end(), spare_.begin(), spare_.end());
-  Pool<Page>::instance().give(pages_);
+  if (!tables_) return;
+  Tables& t = *tables_;
+  for (Page* page : t.pages) page->clear();
+  t.pages.insert(t.pages.end(), t.spare.begin(), t.spare.end());
+  Pool<Page>::instance().give(t.pages);
+  t.pages.clear(), t.spare.clear();
+  if (t.by_number.size() > kKeptPlaces) t.by_number = {};
+  std::fill(t.by_number.begin(), t.by_number.end(), nullptr);
+  Pool<Tables>::instance().give({tables_});
 }
 
 std::size_t PageMap::place(std::uint64_t number) const {
-  std::size_t at = (number * 0x9e3779b97f4a7c15ULL) >> 32 & (table_.size() - 1);
-  while (table_[at] && table_[at]->number != number) at = (at + 1) & (table_.size() - 1);
+  const std::vector<Page*>& table = tables_->by_number;
+  std::size_t at = (number * 0x9e3779b97f4a7c15ULL) >> 32 & (table.size() - 1);
+  while (table[at] && table[at]->number != number) at = (at + 1) & (table.size() - 1);
   return at;
 }
 
-Page* PageMap::find(std::uint64_t number) const { return table_.empty() ? nullptr : table_[place(number)]; }
+Page* PageMap::find(std::uint64_t number) const {
+  return tables_ && !tables_->by_number.empty() ? tables_->by_number[place(number)] : nullptr;
+}
 
 Page& PageMap::find_or_make(std::uint64_t number) {
   if (Page* known = find(number)) return *known;
-  if (spare_.empty()) Pool<Page>::instance().take(spare_, std::clamp<std::size_t>(pages_.size(), 4, 64));
-  Page* page = spare_.back();
-  spare_.pop_back();
+  if (!tables_) tables_ = Pool<Tables>::instance().take();
+  auto& spare = tables_->spare;
+  if (spare.empty()) Pool<Page>::instance().take(spare, std::clamp<std::size_t>(size(), 4, 64));
+  Page* page = spare.back();
+  spare.pop_back();
   page->number = number;
   insert(page);
   return *page;
 }
 
 void PageMap::insert(Page* page) {
-  if ((pages_.size() + 1) * 2 > table_.size()) grow();
-  table_[place(page->number)] = page;
-  pages_.push_back(page);
-}
-
-void PageMap::grow() {
-  table_.assign(std::max<std::size_t>(64, table_.size() * 2), nullptr);
-  for (Page* page : pages_) table_[place(page->number)] = page;
+  if (!tables_) tables_ = Pool<Tables>::instance().take();
+  Tables& t = *tables_;
+  t.pages.push_back(page);
+  if (t.pages.size() * 2 <= t.by_number.size()) {
+    t.by_number[place(page->number)] = page;
+    return;
+  }
+  t.by_number.assign(std::max<std::size_t>(64, t.by_number.size() * 2), nullptr);
+  for (Page* each : t.pages) t.by_number[place(each->number)] = each;
 }
 
 std::vector<Page*> PageMap::sorted() const {
-  std::vector<Page*> pages = pages_;
+  std::vector<Page*> pages(all().begin(), all().end());
   std::sort(pages.begin(), pages.end(), [](const Page* a, const Page* b) { return a->number < b->number; });
   return pages;
 }
 
 bool PageMap::absorb(PageMap& other) {
+  if (!other.tables_) return true;
+  if (!tables_) {
+    swap(other);
+    return true;
+  }
   bool apart = true;
   std::vector<Page*> merged;
-  for (Page* page : other.pages_) {
+  for (Page* page : other.all()) {
     Page* mine = find(page->number);
     if (!mine) {
       insert(page);
@@ -93,10 +112,8 @@ bool PageMap::absorb(PageMap& other) {
     }
     merged.push_back(page);
   }
-  for (Page* page : merged) page->clear();
-  Pool<Page>::instance().give(merged);
-  other.pages_.clear();
-  other.table_.clear();
+  other.tables_->pages = std::move(merged);  // what is left to it
+  std::fill(other.tables_->by_number.begin(), other.tables_->by_number.end(), nullptr);
   other.recent_ = {};
   return apart;
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "observers/marks.hpp"
@@ -44,12 +45,15 @@ struct Page {
   void trace_anew(const Trace& touched);
 };
 
-// Pages by number; pages come from a pool that the process keeps.
+// Pages by number. Pages, and the tables that find them, come from pools that the process keeps.
 class PageMap {
  public:
   PageMap() = default;
-  PageMap(PageMap&&) noexcept;
-  PageMap& operator=(PageMap&&) noexcept;
+  PageMap(PageMap&& other) noexcept { swap(other); }
+  PageMap& operator=(PageMap&& other) noexcept {
+    swap(other);
+    return *this;
+  }
   ~PageMap();
 
   Page& at(std::uint64_t address) {
@@ -59,24 +63,27 @@ class PageMap {
     return *(recent = &find_or_make(number));
   }
   Page* find(std::uint64_t number) const;
-  std::size_t size() const { return pages_.size(); }
+  std::size_t size() const { return tables_ ? tables_->pages.size() : 0; }
   // In order of first touch, which is the same in every run.
-  const std::vector<Page*>& all() const { return pages_; }
+  std::span<Page* const> all() const { return tables_ ? std::span<Page* const>(tables_->pages) : std::span<Page* const>(); }
   std::vector<Page*> sorted() const;
 
   // Takes over the pages of another chunk. False: both touched the same bytes, at least one of them writing.
   bool absorb(PageMap& other);
 
  private:
+  struct Tables {
+    std::vector<Page*> by_number;  // open addressing, a power of two long, at most half full
+    std::vector<Page*> pages;
+    std::vector<Page*> spare;      // taken from the pool, not used yet
+  };
   static std::size_t recent_place(std::uint64_t number) { return (number ^ number >> 6) % 64; }
   Page& find_or_make(std::uint64_t number);
   void insert(Page* page);
-  void grow();
   std::size_t place(std::uint64_t number) const;
+  void swap(PageMap& other);
 
-  std::vector<Page*> table_;
-  std::vector<Page*> pages_;
-  std::vector<Page*> spare_;  // taken from the pool, not used yet
+  Tables* tables_ = nullptr;  // none: no page
   std::array<Page*, 64> recent_{};
 };
 

@@ -28,6 +28,11 @@ class Pool {
     into.insert(into.end(), free_.end() - static_cast<std::ptrdiff_t>(count), free_.end());
     free_.resize(free_.size() - count);
   }
+  T* take() {
+    std::vector<T*> one;
+    take(one, 1);
+    return one.front();
+  }
   void give(const std::vector<T*>& spent) {
     if (spent.empty()) return;
     const std::lock_guard hold(lock_);

@@ -68,13 +68,13 @@ GlobalRaces::GlobalRaces(const LaunchInfo& launch, RaceReport& report, PageMap& 
       pages_(pages),
       check_(check),
       apart_(check && launch.chunks > 1 && !launch.communicates && launch.resident_limit <= 1) {
-  if (apart_) Pool<AccessLog>::instance().take(log_, 1);
+  if (apart_) log_ = Pool<AccessLog>::instance().take();
 }
 
 GlobalRaces::~GlobalRaces() {
   finish();
   Pool<Sheet>::instance().give(sheets_);
-  Pool<AccessLog>::instance().give(log_);
+  if (log_) Pool<AccessLog>::instance().give({log_});
 }
 
 void GlobalRaces::mark(const Access& a, const WarpPoint& point, std::uint32_t block, PageMap& pages) {
@@ -150,7 +150,7 @@ Sheet& GlobalRaces::sheet_of(Page& page) {
 }
 
 void GlobalRaces::write_down(const BlockOrder& order, unsigned warp, const Access& a, const Entry& entry) {
-  AccessLog& log = *log_.front();
+  AccessLog& log = *log_;
   log.append(a, warp, entry.pc, entry.touch, entry.stamp, 0);
   if (!log.full()) return;
   // What every thread of the block knew at its last barrier conflicts with nothing in the block any more.
@@ -162,7 +162,7 @@ void GlobalRaces::write_down(const BlockOrder& order, unsigned warp, const Acces
 }
 
 void GlobalRaces::replay(const BlockOrder& order) {
-  log_.front()->replay([&](const AccessLog::Record& r, const Access& a) {
+  log_->replay([&](const AccessLog::Record& r, const Access& a) {
     Entry entry;
     entry.block = order.block();
     entry.warps = 1u << r.warp;
@@ -178,7 +178,7 @@ void GlobalRaces::block_end() {
 }
 
 void GlobalRaces::finish() {
-  if (apart_) log_.front()->clear();
+  if (apart_) log_->clear();
   for (Page* page : open_) {
     page->marks.add(page->sheet->marks);
     page->sheet->clear();

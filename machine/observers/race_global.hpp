@@ -68,7 +68,7 @@ class GlobalRaces {
   const bool apart_;  // blocks run one after another and cannot talk to each other
   bool blocks_meet_ = false;
   std::uint32_t sequence_ = 0;
-  std::vector<AccessLog*> log_;         // one
+  AccessLog* log_ = nullptr;            // of the running block, where blocks are apart
   std::vector<Page*> open_;             // pages with a sheet
   std::vector<Sheet*> sheets_;          // blank ones
 };

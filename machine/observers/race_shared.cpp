@@ -15,6 +15,15 @@ constexpr std::uint32_t kStrong = 1u << 30, kVolatile = 1u << 31, kAtomic = 1u <
 constexpr std::uint32_t kPc = (1u << 29) - 1;
 constexpr Stamp kAsyncWritten = ~Stamp{0};
 
+template <class F>
+[[gnu::always_inline]] inline void for_lanes(Mask lanes, F&& f) {
+  if (lanes == kFullMask) {
+    for (unsigned l = 0; l < kWarp; ++l) f(l);
+  } else {
+    for (; lanes != 0; lanes &= lanes - 1) f(static_cast<unsigned>(std::countr_zero(lanes)));
+  }
+}
+
 std::uint32_t flags_of(Touch touch, bool is_volatile) {
   return (strong(touch) ? kStrong : 0) | (is_volatile ? kVolatile : 0) | (touch == Touch::atomic ? kAtomic : 0);
 }
@@ -45,7 +54,7 @@ void SharedRaces::begin(const BlockInfo& block, const SharedLayout& layout, std:
   if (any_fine_) fine_.clear();
   any_fine_ = false;
   if (line_written_.size() < lines) line_written_.resize(lines), line_read_.resize(lines);
-  std::fill(line_written_.begin(), line_written_.end(), 0);  // async marks would outlive their block
+  std::fill_n(line_written_.begin(), lines, 0);  // async marks would outlive their block
   reads_.clear();
 }
 
@@ -109,11 +118,8 @@ void SharedRaces::async_write(const BlockOrder& order, RaceReport& report, const
 template <class F>
 void SharedRaces::each_line(const Access& a, F&& f) const {
   if (a.shape == Shape::scattered) {
-    for (Mask rest = a.lanes; rest != 0; rest &= rest - 1) {
-      const std::uint64_t start = a.address[std::countr_zero(rest)] - base_;
-      f(start / 128);
-      if (start % 128 + a.width > 128) f(start / 128 + 1);
-    }
+    // Accesses are aligned, and so lie in one line each.
+    for_lanes(a.lanes, [&](unsigned lane) { f((a.address[lane] - base_) / 128); });
     return;
   }
   const std::uint64_t start = a.address[a.first_lane()] - base_;
@@ -203,31 +209,42 @@ bool SharedRaces::write_apart(const Access& a, const Who& who) {
     each_piece(a, who, [&](const Piece& at, const Who& each) { record_write(at, each); });
     return true;
   }
-  const std::uint32_t id = who.actor << 5, pc = who.pc | flags_of(who.touch, who.is_volatile), cells = a.width / 4;
-  const auto each_lane = [&](auto&& f) {
-    for (Mask rest = a.lanes; rest != 0; rest &= rest - 1) {
-      const unsigned lane = static_cast<unsigned>(std::countr_zero(rest));
-      f(lane, (a.address[lane] - base_) / 4);
-    }
-  };
-  each_lane([&](unsigned lane, std::uint64_t cell) {
-    for (std::uint32_t i = 0; i < cells; ++i) {
-      coarse_.owner[cell + i] = id | lane;
-      coarse_.stamp[cell + i] = who.stamp;
-      coarse_.pc[cell + i] = pc;
-    }
-  });
-  // A lane that does not find itself has met another one.
-  std::uint32_t lost = 0;
-  each_lane([&](unsigned lane, std::uint64_t cell) {
-    for (std::uint32_t i = 0; i < cells; ++i) lost |= coarse_.owner[cell + i] ^ (id | lane);
-  });
-  if (lost != 0) {
-    each_lane([&](unsigned, std::uint64_t cell) { std::fill_n(coarse_.stamp.begin() + static_cast<long>(cell), cells, 0); });
-    return false;
-  }
+  const std::uint32_t pc = who.pc | flags_of(who.touch, who.is_volatile);
+  const bool recorded = a.width == 16 ? write_lanes<4>(a, who, pc)
+                        : a.width == 8 ? write_lanes<2>(a, who, pc)
+                        : a.width == 4 ? write_lanes<1>(a, who, pc)
+                                       : false;
+  if (!recorded) return false;
   each_line(a, [&](std::uint64_t line) { line_written_[line] = who.actor >= 32 ? kAsyncWritten : who.stamp; });
   return true;
+}
+
+template <unsigned cells>
+bool SharedRaces::write_lanes(const Access& a, const Who& who, std::uint32_t pc) {
+  std::uint32_t* const owner = coarse_.owner.data();
+  std::uint32_t* const stamp = coarse_.stamp.data();
+  std::uint32_t* const pcs = coarse_.pc.data();
+  const std::uint32_t id = who.actor << 5;
+  bool rising = true;
+  std::uint64_t end = 0;
+  for_lanes(a.lanes, [&](unsigned lane) {
+    const std::uint64_t cell = (a.address[lane] - base_) / 4;
+    rising &= cell >= end;
+    end = cell + cells;
+    for (unsigned i = 0; i < cells; ++i) owner[cell + i] = id | lane;
+    for (unsigned i = 0; i < cells; ++i) stamp[cell + i] = who.stamp;
+    for (unsigned i = 0; i < cells; ++i) pcs[cell + i] = pc;
+  });
+  if (rising) return true;
+  // A lane that does not find itself has met another one.
+  std::uint32_t lost = 0;
+  for_lanes(a.lanes, [&](unsigned lane) {
+    const std::uint64_t cell = (a.address[lane] - base_) / 4;
+    for (unsigned i = 0; i < cells; ++i) lost |= owner[cell + i] ^ (id | lane);
+  });
+  if (lost == 0) return true;
+  for_lanes(a.lanes, [&](unsigned lane) { std::fill_n(stamp + (a.address[lane] - base_) / 4, cells, 0); });
+  return false;
 }
 
 void SharedRaces::bring_in_reads() {

@@ -72,6 +72,8 @@ class SharedRaces {
   void read(const BlockOrder& order, RaceReport& report, const Access& access, const Who& who);
   void write(const BlockOrder& order, RaceReport& report, const Access& access, const Who& who);
   bool write_apart(const Access& access, const Who& who);
+  template <unsigned cells>
+  bool write_lanes(const Access& access, const Who& who, std::uint32_t pc);
   void bring_in_reads();
   void record_read(const Piece& at, const Who& who);
   void record_write(const Piece& at, const Who& who);
