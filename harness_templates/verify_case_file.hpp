@@ -74,10 +74,20 @@ struct Payload {
 
 }  // namespace case_file_detail
 
-inline CaseFile load_case(const std::string& path) {
-    std::ifstream stream(path, std::ios::binary);
+// All of a file at once: cases are megabytes, which byte by byte would cost more than what runs on them.
+inline std::vector<char> content_of(const std::string& path) {
+    std::ifstream stream(path, std::ios::binary | std::ios::ate);
     if (!stream) throw BadInput(path + ": cannot be opened");
-    const std::vector<char> content{std::istreambuf_iterator<char>(stream), {}};
+    const auto size = static_cast<std::streamoff>(stream.tellg());
+    if (size < 0) throw BadInput(path + ": cannot be read");
+    std::vector<char> content(static_cast<std::size_t>(size));
+    stream.seekg(0);
+    if (!stream.read(content.data(), size)) throw BadInput(path + ": cannot be read");
+    return content;
+}
+
+inline CaseFile load_case(const std::string& path) {
+    const std::vector<char> content = content_of(path);
 
     CaseFile file;
     std::vector<std::map<std::string, std::string>> counts;

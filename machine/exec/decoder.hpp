@@ -114,6 +114,8 @@ class Decoder {
   Inst& emit(Handler handler);
   void need_mode(Mode mode);  // before emit
   void klass(InstructionClass c) { class_ = c; }
+  // Every thread comes to this instruction, and has done nothing before that other threads or kernels could tell.
+  bool untouched_memory() const;
   // The instruction ends a basic block (a new one begins behind it), and its lanes go on there, or never do.
   void ends_block(bool goes_on = true);
   void label_target(Inst& inst, std::string_view label);  // resolved when its scope closes

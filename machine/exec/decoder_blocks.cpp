@@ -83,6 +83,15 @@ Inst& Decoder::emit(Handler handler) {
   return function.code.back();
 }
 
+bool Decoder::untouched_memory() const {
+  if (guard_ != true_ || function.blocks.size() != 1) return false;
+  using enum InstructionClass;
+  static constexpr InstructionClass kHarmless[] = {integer, logic, float32, float64, half, conversion, move, predicate, special, load_param, control};
+  std::uint32_t harmless = 0;
+  for (const auto c : kHarmless) harmless += function.blocks.front().classes[static_cast<std::size_t>(c)];
+  return harmless == function.blocks.front().length;
+}
+
 void Decoder::need_mode(Mode mode) {
   const int rounding = mode.rounding == 'n' ? 0 : mode.rounding == 'm' ? 1 : mode.rounding == 'p' ? 2 : 3;
   const std::int32_t wanted = (mode.flush ? 1 : 0) | rounding << 1;

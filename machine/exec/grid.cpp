@@ -278,7 +278,9 @@ LaunchResult launch(const LaunchRequest& request, const Options& options, Observ
   info.params = params;
   info.resident_limit = residency(*program, request, options);
   const std::uint64_t blocks = request.grid.count();
-  const bool apart = !info.communicates && !(program->waits_for_dependency && request.dependency_wait);
+  // A kernel whose threads all wait before they touch memory runs as if launched after the wait.
+  const bool waited = program->waits_first && request.dependency_wait;
+  const bool apart = !info.communicates && (waited || !program->waits_for_dependency || !request.dependency_wait);
   info.chunks = apart ? std::min(blocks, kChunks) : 1;
   if (request.cooperative && blocks > info.resident_limit) {
     result.status = LaunchStatus::unsupported;
@@ -287,6 +289,7 @@ LaunchResult launch(const LaunchRequest& request, const Options& options, Observ
     return result;
   }
 
+  if (waited) request.dependency_wait();
   static std::atomic<std::uint64_t> launches{0};
   const std::uint64_t serial = ++launches;
   UndoLog undo;
@@ -308,6 +311,7 @@ LaunchResult launch(const LaunchRequest& request, const Options& options, Observ
       k.undo = observer != nullptr && info.chunks > 1 ? &undo : nullptr;
       k.counts.resize(program->block_count);
       k.params = reinterpret_cast<std::byte*>(params->base);
+      k.dependency_passed = waited;
       k.serial = serial;
       k.grid_workspace = workspace != nullptr ? workspace->base : 0;
     }
@@ -320,12 +324,14 @@ LaunchResult launch(const LaunchRequest& request, const Options& options, Observ
     if (threads <= 1) {
       for (std::uint64_t c = 0; c < info.chunks; ++c) run_one(c);
     } else {
+      // This thread is one of the crew. The others live for one launch: a program that forks finds none missing.
       std::atomic<std::uint64_t> next{0};
+      auto run_rest = [&] {
+        for (std::uint64_t c = next++; c < info.chunks; c = next++) run_one(c);
+      };
       std::vector<std::thread> crew;
-      for (std::uint64_t t = 0; t < threads; ++t)
-        crew.emplace_back([&] {
-          for (std::uint64_t c = next++; c < info.chunks; c = next++) run_one(c);
-        });
+      for (std::uint64_t t = 1; t < threads; ++t) crew.emplace_back(run_rest);
+      run_rest();
       for (auto& t : crew) t.join();
     }
     _mm_setcsr(control);

@@ -31,14 +31,23 @@ bool Range::live() const {
   return all;
 }
 
-Range range_of(const Access& a, Mask lanes) {
-  std::uint64_t low = ~std::uint64_t{0}, high = 0;
-  for (unsigned l = 0; l < kWarp; ++l) {
-    const bool in = lanes >> l & 1;
-    low = std::min(low, in ? a.address[l] : ~std::uint64_t{0});
-    high = std::max(high, in ? a.address[l] : 0);
+Range range_of(const std::uint64_t* address, std::uint32_t width, Mask lanes) {
+  std::uint64_t low, high, bits;
+#if MACHINE_AVX512
+  __m512i least = _mm512_set1_epi64(-1), most = _mm512_setzero_si512(), any = most;
+  for (unsigned g = 0; g < 4; ++g) {
+    const auto in = static_cast<__mmask8>(lanes >> (8 * g));
+    const __m512i v = _mm512_loadu_si512(address + 8 * g);
+    least = _mm512_mask_min_epu64(least, in, least, v);
+    most = _mm512_mask_max_epu64(most, in, most, v);
+    any = _mm512_mask_or_epi64(any, in, any, v);
   }
-  return {low, high + a.width - 1};
+  low = _mm512_reduce_min_epu64(least), high = _mm512_reduce_max_epu64(most), bits = static_cast<std::uint64_t>(_mm512_reduce_or_epi64(any));
+#else
+  low = ~std::uint64_t{0}, high = bits = 0;
+  for_lanes(lanes, [&](unsigned l) { low = std::min(low, address[l]), high = std::max(high, address[l]), bits |= address[l]; });
+#endif
+  return {low, high + width - 1, bits};
 }
 
 void address_fault(const Inst& i, Warp& w, const Access& a, Mask lanes, Fault fault) {
@@ -64,58 +73,46 @@ void address_fault(const Inst& i, Warp& w, const Access& a, Mask lanes, Fault fa
 
 Mask admit_lanes(const Inst& i, Warp& w, Access& a) {
   Mask lanes = a.lanes;
+  // What is refused is left out; what goes on is an access of its own.
+  auto refuse = [&](Mask bad, Fault fault) {
+    address_fault(i, w, a, bad, fault);
+    lanes &= ~bad;
+    if (lanes == 0) return;
+    a.lanes = lanes;
+    classify(a);
+  };
+  const std::uint64_t* address = a.address;
+  Range range = range_of(address, a.width, lanes);
   // Alignment: widths are powers of two.
   const std::uint64_t low = a.width - 1;
-  if (low != 0) {
-    if (a.shape != Shape::scattered) {
-      if ((a.address[a.first_lane()] & low) != 0) {
-        address_fault(i, w, a, lanes, Fault::misaligned_address);
-        return 0;
-      }
-    } else {
-      std::uint64_t any = 0;
-#pragma GCC ivdep
-      for (unsigned l = 0; l < kWarp; ++l) any |= (lanes >> l & 1) ? a.address[l] : 0;
-      if ((any & low) != 0) {
-        Mask bad = 0;
-        for_lanes(lanes, [&](unsigned l) { bad |= Mask{(a.address[l] & low) != 0} << l; });
-        address_fault(i, w, a, bad, Fault::misaligned_address);
-        lanes &= ~bad;
-        if (lanes == 0) return 0;
-        a.lanes = lanes;
-        classify(a);
-      }
-    }
+  if ((range.bits & low) != 0) {
+    refuse(lanes & mask_of([=](unsigned l) { return (address[l] & low) != 0; }), Fault::misaligned_address);
+    if (lanes == 0) return 0;
+    range = range_of(address, a.width, lanes);
   }
   // The outer bounds of the space, which keep the host safe.
   if (a.space == Space::shared || a.space == Space::local) {
     const std::uint64_t origin = a.space == Space::shared ? w.block->info.shared : 0;
     const std::uint64_t extent = a.space == Space::shared ? w.block->info.shared_extent : w.local_bytes;
-    Mask outside = 0;
-    for (unsigned l = 0; l < kWarp; ++l) outside |= Mask{a.address[l] < origin || a.address[l] - origin + a.width > extent} << l;
-    outside &= lanes;
-    if (outside != 0) {
-      address_fault(i, w, a, outside, Fault::illegal_address);
-      lanes &= ~outside;
+    if (range.first < origin || range.last < range.first || range.last - origin >= extent) {
+      const std::uint64_t bytes = a.width;
+      refuse(lanes & mask_of([=](unsigned l) { return extent < bytes || address[l] - origin > extent - bytes; }), Fault::illegal_address);
       if (lanes == 0) return 0;
-      a.lanes = lanes;
-      classify(a);
     }
     if (w.observer != nullptr) lanes &= w.observer->access(w.point(i, a.lanes), a);
     return lanes;
   }
   // Global: what lies outside the arena altogether is told as a fault of the machine, the rest is judged by the checks.
   Mask outside = 0;
-  const Range range = range_of(a, lanes);
-  if (!range.inside()) for_lanes(lanes, [&](unsigned l) { outside |= Mask{!in_global_arena(a.address[l]) || !in_global_arena(a.address[l] + a.width - 1)} << l; });
+  if (!range.in_arena()) {
+    const std::uint64_t bytes = a.width;
+    outside = lanes & mask_of([=](unsigned l) { return !in_global_arena(address[l]) || !in_global_arena(address[l] + bytes - 1); });
+  }
   if (outside != 0) {
     const Mask bad = outside & ~owned(a, outside);
     if (bad != 0) {
-      address_fault(i, w, a, bad, Fault::illegal_address);
-      lanes &= ~bad;
+      refuse(bad, Fault::illegal_address);
       if (lanes == 0) return 0;
-      a.lanes = lanes;
-      classify(a);
     }
   }
   if (w.observer != nullptr) {

@@ -27,13 +27,14 @@ struct MemoryOp {
   void (*transfer_local)(const MemoryOp&, Warp&, const std::uint64_t* offset, Mask mask, Shape shape) = nullptr;
 };
 
-// The lowest and the highest byte of global memory that some lanes touch.
+// What some lanes touch: the lowest and the highest byte, and every bit that is set in an address of theirs.
 struct Range {
-  std::uint64_t first = ~std::uint64_t{0}, last = 0;
-  bool inside() const { return first <= last && in_global_arena(first) && in_global_arena(last); }
-  bool live() const;  // what it spans is in use, all of it; false as well when it spans much
+  std::uint64_t first = ~std::uint64_t{0}, last = 0, bits = 0;
+  bool in_arena() const { return first <= last && in_global_arena(first) && in_global_arena(last); }
+  // All of what is spanned is in use; false as well when that is much.
+  bool live() const;
 };
-Range range_of(const Access& a, Mask lanes);
+Range range_of(const std::uint64_t* address, std::uint32_t width, Mask lanes);
 
 // Lane by lane: tells the checks and keeps the lanes that may go on.
 Mask admit_lanes(const Inst& i, Warp& w, Access& a);

@@ -35,10 +35,7 @@ void move(const Warp::Copy& c, Mask lanes) {
 
 // Lanes whose source no longer is anybody's.
 Mask freed(const Warp::Copy& c, Mask lanes) {
-  Access from;
-  from.width = c.told.bytes;
-  from.address = c.told.source;
-  if (const Range range = range_of(from, lanes); range.inside() && range.live()) return 0;
+  if (const Range range = range_of(c.told.source, c.told.bytes, lanes); range.in_arena() && range.live()) return 0;
   Mask dead = 0;
   for_lanes(lanes, [&](unsigned l) { dead |= Mask{c.source_bytes[l] != 0 && in_global_arena(c.source[l]) && !granule_live(c.source[l])} << l; });
   return dead;
@@ -120,7 +117,7 @@ const Inst* copy(const Inst& i, Warp& w, Mask mask) {
   const auto& source_bytes = c.source_bytes;
   const Mask reads = mask & mask_of([&](unsigned l) { return source_bytes[l] != 0; });
   Mask bad_source = 0;
-  if (const Range range = range_of(from, reads); reads != 0 && !(range.inside() && (w.observer != nullptr || range.live())))
+  if (const Range range = range_of(source, op.bytes, reads); reads != 0 && !(range.in_arena() && (w.observer != nullptr || range.live())))
     for_lanes(reads & ~misaligned, [&](unsigned l) {
       const u64 first = source[l];
       if (!in_global_arena(first) && !AddressSpace::instance().touchable(first, c.source_bytes[l])) bad_source |= Mask{1} << l;

@@ -308,7 +308,9 @@ void griddepcontrol(Decoder& d) {
   if (what < 0) d.fail("needs .wait or .launch_dependents");
   d.end(0);
   d.emit(dependency).extra = static_cast<std::uint32_t>(what);
-  if (what == 0) d.program.waits_for_dependency = true;
+  if (what != 0) return;
+  if (!d.program.waits_for_dependency) d.program.waits_first = d.function.is_kernel && d.untouched_memory();
+  d.program.waits_for_dependency = true;
 }
 void pmevent(Decoder& d) {
   d.take("mask");

@@ -84,6 +84,7 @@ struct Program {
   bool calls = false;
   bool grid_sync = false;
   bool waits_for_dependency = false;
+  bool waits_first = false;  // for the dependency, before it touches any memory
   const SharedLayout* shared = nullptr;
   std::span<const Param> params;
   std::map<std::array<std::uint32_t, 3>, std::uint32_t> position_index;  // file, line, column -> positions
