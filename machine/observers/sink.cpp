@@ -44,6 +44,7 @@ std::string_view kind_words(ObjectKind kind) {
 }  // namespace
 
 std::string demangled(const std::string& name) {
+  if (name.rfind("_Z", 0) != 0) return name;  // a plain "f" is no encoding of float
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
   return status == 0 && text ? text.get() : name;
@@ -69,7 +70,7 @@ report::Site site_of(const LaunchInfo& launch, std::uint64_t block, unsigned war
 
 std::string describe_object(const Object& object) {
   std::string text(kind_words(object.kind));
-  if (!object.name.empty()) text += " " + object.name;
+  if (!object.name.empty()) text += " " + demangled(object.name);
   text += " of " + std::to_string(object.size) + " bytes";
   if (object.name.empty() && object.kind <= ObjectKind::registered) text += " at " + hex(object.base);
   return text;
@@ -77,7 +78,7 @@ std::string describe_object(const Object& object) {
 
 std::string describe_address(std::uint64_t address, const Object* object) {
   if (!object) return hex(address);
-  const std::string name = object->name.empty() ? describe_object(*object) : object->name;
+  const std::string name = object->name.empty() ? describe_object(*object) : demangled(object->name);
   if (object->contains(address)) return name + " + " + std::to_string(address - object->base) + " (" + hex(address) + ")";
   if (address >= object->base + object->size) {
     const std::uint64_t past = address - object->base - object->size;

@@ -48,7 +48,7 @@ def test_initcheck_writes_live_bytes_only_and_no_tool_dirties_shared_memory(tmp_
 def faulty(job: Job) -> Execution:
     """Fixture ``one`` has a fault, seen in the batch and alone."""
     if any(run.startswith("one.normal") for run in job.runs):
-        return done(job, records=(record(job.tool or "memcheck", "Invalid read"),))
+        return done(job, records=(record(job.tool or "memcheck", "Invalid read", address="tile + 4 (0x4)"),))
     return done(job)
 
 
@@ -60,6 +60,7 @@ def test_a_record_of_the_batch_is_given_to_the_case_that_repeats_it(tmp_path: Pa
     (finding,) = outcomes[0].findings
     assert finding.case == "double/one/normal"
     assert (str(finding.source), finding.function) == ("k.cu:7", "double")
+    assert dict(finding.details)["address"] == "tile + 4 (0x4)"
     assert finding.repeat == "python -m verify sanitize --tool memcheck double -k one --device gpu"
     assert sorted((len(j.runs), j.options["print-limit"]) for j in made.device.jobs) == [
         *[(1, "2000")] * 4,

@@ -6,6 +6,7 @@ one that cries wolf fails on the right one.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,14 @@ def test_right_program_is_clean(program: str, seed: int, tmp_path: Path) -> None
     assert done.report is not None, done.reason
     assert done.report.findings == (), (tmp_path / "report.txt").read_text()
     assert done.exit_code == 0
+
+
+def test_a_shared_variable_is_named_as_in_the_source(tmp_path: Path) -> None:
+    """An address by a mangled name, which nobody reads."""
+    done = run("missing_syncthreads_faulty", ("racecheck",), tmp_path)
+    assert done.report is not None, done.reason
+    (finding, *_) = done.report.findings
+    assert re.search(r"\w+\(.*\)::\w+ \+ \d+ \(0x", finding.address), finding.address
 
 
 @pytest.mark.parametrize(

@@ -243,6 +243,8 @@ def _finding(
     """fixture: the one that repeats it, None where it takes them all. more: further details."""
     where = f"thread {record.thread} of block {record.block}" if record.block and record.thread else ""
     details = [*more, *((f"access {number}", text) for number, text in enumerate(record.accesses, 1))]
+    if record.address:
+        details.append(("address", record.address))
     chosen = f" -k {fixture}" if fixture else ""
     if version := subject.device.info().versions.get(SANITIZER):
         details.append(("tool", f"{SANITIZER} {version}"))
