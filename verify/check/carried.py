@@ -34,8 +34,8 @@ class Carried:
         calls = "1 call" if self.before == 1 else f"{self.before} calls"
         return (
             CALLS_BEFORE,
-            f"{calls} before it in the same process, and silent without: the kernel keeps something from "
-            "call to call, as in a __device__ variable or a static of its launcher",
+            f"{calls} before it in the same process, and silent without: unless the schedule decides, the "
+            "kernel keeps something from call to call, as in a __device__ variable or a static of its launcher",
         )
 
 
@@ -47,10 +47,13 @@ def record_key(record: ToolRecord) -> str:
 def find_carried(
     runs: Sequence[Run], records_of: Callable[[int], Sequence[ToolRecord]], key: str
 ) -> Carried | None:
-    """The run with which a record first shows; None when the whole sequence, run again, does not show it.
+    """The run with which a record first shows; None when the sequence, run again, does not show it.
 
     records_of: what a tool reports over the first ``n`` runs in one process. No run alone reports it.
     """
+
+    if len(runs) < 2:
+        return None
 
     def shown(count: int) -> ToolRecord | None:
         return next((r for r in records_of(count) if record_key(r) == key), None)
