@@ -35,7 +35,7 @@ class Carried:
         return (
             CALLS_BEFORE,
             f"{calls} before it in the same process, and silent without: unless the schedule decides, the "
-            "kernel keeps something from call to call, as in a __device__ variable or a static of its launcher",
+            "kernel keeps something from call to call, as in a __device__ variable or in a static variable",
         )
 
 

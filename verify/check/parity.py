@@ -37,10 +37,9 @@ class MissingOracleError(RuntimeError):
 
 
 _ORACLES = Path(verify.contracts.__file__).parent / "oracles"
-_REMEDIES = {
-    "cudaErrorSharedObjectInitFailed": "it needs cuBLASLt: pip install nvidia-cublas, or put "
-    "libcublasLt.so.13 on LD_LIBRARY_PATH"
-}
+MISSING_TORCH = "pip install torch, or the package's extra 'parity'"
+MISSING_CUBLAS = "pip install nvidia-cublas, or put libcublasLt.so.13 on LD_LIBRARY_PATH"
+_REMEDIES = {"cudaErrorSharedObjectInitFailed": f"it needs cuBLASLt: {MISSING_CUBLAS}"}
 """What mends a kernel oracle that did not run, by the error that its launcher returns."""
 
 Answer = Callable[[Case], Mapping[str, Tracked]]

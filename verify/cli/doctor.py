@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes.util
+import importlib.util
 import json
 import platform
 from dataclasses import dataclass
+from pathlib import Path
 
 from rich.table import Table
 
+from verify.check.parity import MISSING_CUBLAS, MISSING_TORCH, library_path
 from verify.cli import options
 from verify.cli.console import out
 from verify.device.interface import TOOLS
@@ -31,7 +35,7 @@ def doctor(as_json: options.Json = False, tripwires: options.Tripwires = True) -
     Exit code 0 when at least one device can run kernels, 3 when none can.
     """
     tools = find_toolchain()
-    parts = [*_toolchain_parts(tools), *_device_parts(tripwires)]
+    parts = [*_toolchain_parts(tools), *_device_parts(tripwires), *parity_parts()]
     able = any(p.ok for p in parts if p.name.startswith("device "))
     if as_json:
         out.print_json(json.dumps({"can verify": able, "parts": [vars(p) for p in parts]}))
@@ -81,3 +85,15 @@ def _device_parts(tripwires: bool) -> list[Part]:
             parts.append(Part(f"  {name} {tool}", wire.ok, wire.reason or "reports its planted fault"))
     missing = [t for t in TOOLS if not any(t in d.tools for d in devices().values())]
     return parts + [Part(f"  {t}", False, "no device has it") for t in missing]
+
+
+def parity_parts() -> list[Part]:
+    """The oracles of op parity that this machine has: torch, and the library of the decode pipeline."""
+    torch = importlib.util.find_spec("torch")
+    folders = library_path().get("LD_LIBRARY_PATH", "").split(":")
+    beside = next((str(f) for d in folders if d for f in Path(d).glob("libcublasLt.so.13*")), None)
+    library = beside or ctypes.util.find_library("cublasLt")
+    return [
+        Part("parity torch", torch is not None, (torch and torch.origin) or MISSING_TORCH),
+        Part("parity cuBLASLt", library is not None, library or f"{MISSING_CUBLAS} (GPU only)"),
+    ]
