@@ -17,6 +17,7 @@ from functools import partial
 from verify.case.run import Run
 from verify.check.carried import MOST_SEARCHES, Carried, find_carried, record_key
 from verify.check.matrix import matrix, runs_for
+from verify.check.place import place_of
 from verify.check.subject import Subject, run_seconds
 from verify.device.cpu import ALSO
 from verify.device.interface import Execution, RunStatus, Tool, ToolRecord
@@ -181,7 +182,7 @@ def _judge(
     """
     own = {run.id for run in runs}
     findings = [
-        _finding(subject, tool, None, found.run, found.record, found.detail)
+        _finding(subject, tool, None, found.run, found.record, {}, found.detail)
         for found in carried
         if found.run.id in own
     ]
@@ -191,7 +192,8 @@ def _judge(
         execution = executions[run.id]
         result = execution.results[run.id]
         records = [] if execution is batch else _records(tool, execution)
-        findings += [_finding(subject, tool, fixture, run, r) for r in distinct_faults(records)]
+        bases = execution.buffers.get(run.id, {})
+        findings += [_finding(subject, tool, fixture, run, r, bases) for r in distinct_faults(records)]
         if result.status is RunStatus.REFUSED_MEMORY:
             short.append(f"{run.case.id} {result.error}")
         elif result.status is RunStatus.NOT_RUN:
@@ -238,13 +240,14 @@ def _finding(
     fixture: str | None,
     run: Run,
     record: ToolRecord,
+    bases: Mapping[str, int],
     *more: tuple[str, str],
 ) -> Finding:
-    """fixture: the one that repeats it, None where it takes them all. more: further details."""
+    """fixture: the one that repeats it, None where it takes them all. bases: where the run's buffers lie."""
     where = f"thread {record.thread} of block {record.block}" if record.block and record.thread else ""
     details = [*more, *((f"access {number}", text) for number, text in enumerate(record.accesses, 1))]
     if record.address:
-        details.append(("address", record.address))
+        details.append(("address", place_of(run.case, bases, record.address) or record.address))
     chosen = f" -k {fixture}" if fixture else ""
     if version := subject.device.info().versions.get(SANITIZER):
         details.append(("tool", f"{SANITIZER} {version}"))

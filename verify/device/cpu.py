@@ -143,6 +143,7 @@ class CpuDevice:
             session.seconds,
             counters,
             session.faults,
+            session.buffers,
         )
 
     def _options(self, job: Job) -> ProgramOptions:

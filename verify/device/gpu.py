@@ -110,6 +110,7 @@ class GpuDevice:
             command=session.processes[0].command if session.processes else (),
             seconds=session.seconds,
             faults=session.faults,
+            buffers=session.buffers,
         )
 
     def _execute_under(
@@ -151,6 +152,7 @@ class GpuDevice:
             session.processes[0].command if session.processes else (),
             logs(0)[0],
             session.seconds,
+            buffers=session.buffers,
         )
 
     def _environment(self, job: Job, gpu: Gpu) -> Mapping[str, str]:

@@ -99,7 +99,8 @@ class Execution:
     """What happened. proof: why a clean verdict may be believed (summary line seen, marker seen, exit code);
     an empty ``doubt`` means that all of it agrees, otherwise it is the reason for INCONCLUSIVE.
     command: the command line as it was run, to print and repeat.
-    faults: by run, what the launch-fault interposer did and met ("pass=1 call=2 ... returned=...")."""
+    faults: by run, what the launch-fault interposer did and met ("pass=1 call=2 ... returned=...").
+    buffers: by run, the device address of each buffer's first byte."""
 
     job: Job
     results: Mapping[str, RunResult]
@@ -111,6 +112,7 @@ class Execution:
     seconds: float = 0.0
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     faults: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    buffers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 Progress = Callable[[str], None]

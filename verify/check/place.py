@@ -1,0 +1,63 @@
+"""An address in the words of a contract: a buffer and its element, live or dead, or how far from it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from verify.case.case import Case
+from verify.case.runs import allocation_bytes
+from verify.contract import Buffer
+from verify.oracle.formats import format_of
+
+REACH = 1 << 40
+"""Bytes past a buffer's end up to which an address is told relative to it: an offset that lost 32 bits."""
+
+NEAR = 1 << 20
+"""The same before its start."""
+
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
+
+
+def place_of(case: Case, bases: Mapping[str, int], address: str) -> str:
+    """Where an address lies among a run's buffers, empty where it belongs to none.
+
+    bases: the device address of each buffer's first byte. address: text whose last hexadecimal number it is.
+    """
+    found = _ADDRESS.findall(address)
+    if not found:
+        return ""
+    at = int(found[-1], 16)
+    places = [_place(case, case.contract.buffer(name), at - base) for name, base in bases.items()]
+    _, words = min((p for p in places if p is not None), default=(0, ""))
+    return words and f"{words} ({found[-1]})"
+
+
+def _place(case: Case, buffer: Buffer, offset: int) -> tuple[int, str] | None:
+    """(distance, words) of a byte offset from a buffer's first byte; None where it is too far to mean it."""
+    shape, strides = case.shape(buffer), case.strides(buffer)
+    itemsize = format_of(case.dtype(buffer)).itemsize
+    size = allocation_bytes(shape, strides, itemsize)
+    if offset < 0:
+        return (-offset, f"{_bytes(-offset)} before {buffer.name}") if -offset <= NEAR else None
+    if offset >= size:
+        past = offset - size
+        return (past + 1, f"{_bytes(past)} past the end of {buffer.name}") if past <= REACH else None
+    index = element_at(shape, strides, offset // itemsize)
+    if index is None:
+        return 0, f"{buffer.name} + {offset}, between its rows"
+    dead = buffer.role in ("in", "inout") and not case.live(buffer.name)[index]
+    return 0, f"{buffer.name} + {offset}, {'dead ' if dead else ''}element {list(index)}"
+
+
+def element_at(shape: Sequence[int], strides: Sequence[int], offset: int) -> tuple[int, ...] | None:
+    """Index of the element that lies ``offset`` elements from the first; None for padding between rows."""
+    index = [0] * len(shape)
+    for axis in sorted((a for a in range(len(shape)) if shape[a] > 1), key=lambda a: -strides[a]):
+        index[axis] = min(offset // strides[axis], shape[axis] - 1) if strides[axis] else 0
+        offset -= index[axis] * strides[axis]
+    return tuple(index) if offset == 0 else None
+
+
+def _bytes(count: int) -> str:
+    return f"{count} byte{'' if count == 1 else 's'}"
