@@ -129,10 +129,11 @@ Mask admit_lanes(const Inst& i, Warp& w, Access& a) {
 void before_store(Warp& w, const Access& a, Mask lanes) {
   ++w.worker->memory_changes;
   if (w.worker->undo == nullptr || a.space != Space::global) return;
+  Worker& k = *w.worker;
   if (lanes == a.lanes) {
-    a.for_each_run([&](std::uint64_t address, std::uint64_t bytes, Mask) { w.worker->undo->save(address, bytes); });
+    a.for_each_run([&](std::uint64_t address, std::uint64_t bytes, Mask) { k.undo->save(address, bytes, k.undo_last); });
   } else {
-    for_lanes(lanes, [&](unsigned l) { w.worker->undo->save(a.address[l], a.width); });
+    for_lanes(lanes, [&](unsigned l) { k.undo->save(a.address[l], a.width, k.undo_last); });
   }
 }
 

@@ -36,14 +36,15 @@ template <bool Left, bool Wrap> struct Funnel {
 };
 
 struct Prmt {
+  // In 32 bits throughout, which vectorises: sixteen lanes at a time.
   static u32 apply(u32 a, u32 b, u32 c) {
-    const u64 both = u64{b} << 32 | a;
     u32 r = 0;
     for (unsigned k = 0; k < 4; ++k) {
-      const u32 select = c >> (4 * k) & 0xf;
-      u32 byte = static_cast<u32>(both >> (8 * (select & 7))) & 0xff;
-      byte = select & 8 ? (byte & 0x80 ? 0xffu : 0u) : byte;
-      r |= byte << (8 * k);
+      const u32 select = c >> (4 * k);
+      const u32 word = (select & 4) != 0 ? b : a;
+      const u32 moved = word >> (8 * (select & 3));
+      const u32 sign = 0u - (moved >> 7 & 1);
+      r |= (((select & 8) != 0 ? sign : moved) & 0xff) << (8 * k);
     }
     return r;
   }

@@ -7,8 +7,9 @@
 namespace machine {
 namespace {
 
-constexpr unsigned kPageShift = 12;
+constexpr unsigned kPageShift = kUndoPageShift;
 constexpr std::uint64_t kPage = std::uint64_t{1} << kPageShift;
+constexpr std::size_t kMostSpare = 1024;
 
 // State of a page in the running launch: 0 untouched, 1 being copied, 2 saved. Launches do not overlap.
 std::atomic<std::uint8_t>* states() {
@@ -18,7 +19,13 @@ std::atomic<std::uint8_t>* states() {
 
 }  // namespace
 
-void UndoLog::save(std::uint64_t address, std::uint64_t bytes) {
+// Launches do not overlap, so the log's own lock covers it. Outlives static destruction, as the address space does.
+std::vector<UndoLog::Copy>& UndoLog::spare() {
+  static auto* copies = new std::vector<Copy>;
+  return *copies;
+}
+
+void UndoLog::save_pages(std::uint64_t address, std::uint64_t bytes) {
   if (!in_global_arena(address)) return;  // registered host memory: the host's own pages are not repeated
   for (std::uint64_t page = (address - kArenaBase) >> kPageShift; page <= (address + bytes - 1 - kArenaBase) >> kPageShift; ++page)
     if (states()[page].load(std::memory_order_acquire) != 2) save_page(page);
@@ -32,7 +39,12 @@ void UndoLog::save_page(std::uint64_t page) {
     }
     return;
   }
-  auto copy = std::make_unique<std::byte[]>(kPage);
+  Copy copy;
+  {
+    std::lock_guard guard(lock_);
+    if (auto& copies = spare(); !copies.empty()) copy = std::move(copies.back()), copies.pop_back();
+  }
+  if (copy == nullptr) copy = std::make_unique_for_overwrite<std::byte[]>(kPage);
   std::memcpy(copy.get(), reinterpret_cast<const void*>(kArenaBase + (page << kPageShift)), kPage);
   {
     std::lock_guard guard(lock_);
@@ -47,7 +59,10 @@ void UndoLog::restore() {
 }
 
 void UndoLog::clear() {
-  for (const auto& [page, copy] : pages_) states()[page].store(0, std::memory_order_relaxed);
+  for (auto& [page, copy] : pages_) {
+    states()[page].store(0, std::memory_order_relaxed);
+    if (spare().size() < kMostSpare) spare().push_back(std::move(copy));
+  }
   pages_.clear();
 }
 

@@ -10,9 +10,22 @@
 namespace machine {
 namespace {
 
-bool word_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || c == '%' || c == '.';
-}
+// What a character can be part of. Texts are megabytes, so they are looked up.
+struct Classes {
+  bool word[256] = {};   // [A-Za-z0-9_$%.]
+  bool plain[256] = {};  // inside braces: no blank, brace, quote or comment
+};
+constexpr Classes kClassesOf = [] {
+  Classes c;
+  for (unsigned k = 0; k < 256; ++k) {
+    const char x = static_cast<char>(k);
+    c.word[k] = (x >= 'a' && x <= 'z') || (x >= 'A' && x <= 'Z') || (x >= '0' && x <= '9') || x == '_' || x == '$' || x == '%' || x == '.';
+    c.plain[k] = k > ' ' && x != '/' && x != '{' && x != '}' && x != '"';
+  }
+  return c;
+}();
+bool word_char(char c) { return kClassesOf.word[static_cast<unsigned char>(c)]; }
+bool plain_char(char c) { return kClassesOf.plain[static_cast<unsigned char>(c)]; }
 
 template <class Int>
 bool whole(std::string_view digits, int base, Int& value) {
@@ -24,7 +37,7 @@ bool whole(std::string_view digits, int base, Int& value) {
 
 void Text::fail(const std::string& what) const { throw PtxError("PTX line " + std::to_string(line_) + ": " + what); }
 
-void Text::skip() {
+void Text::skip_blanks() {
   while (p_ < end_) {
     const char c = *p_;
     if (c == '\n') {
@@ -98,6 +111,7 @@ std::string_view Text::until(char stop) {
 void Text::skip_braces() {
   int depth = 1;
   while (depth > 0) {
+    while (p_ < end_ && plain_char(*p_)) ++p_;
     skip();
     if (p_ >= end_) fail("a '{' is not closed");
     if (*p_ == '"') {

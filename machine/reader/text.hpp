@@ -35,7 +35,10 @@ class Text {
   [[noreturn]] void fail(const std::string& what) const;
 
  private:
-  void skip();  // blanks and comments
+  void skip() {
+    if (p_ < end_ && (static_cast<unsigned char>(*p_) <= ' ' || *p_ == '/')) skip_blanks();
+  }
+  void skip_blanks();  // and comments
   const char *base_, *p_, *end_;
   std::uint32_t line_;
 };

@@ -1,5 +1,6 @@
 // The report as JSON: one object, the same facts as the text.
 #include <ostream>
+#include <string>
 #include <string_view>
 
 #include "report/report.hpp"
@@ -8,23 +9,24 @@ namespace machine::report {
 
 namespace {
 
-void write_string(std::ostream& out, std::string_view text) {
-  out << '"';
+// Everything is appended to one string and written at once: a report on traffic has a number for every row of a cache.
+void write_string(std::string& out, std::string_view text) {
+  out += '"';
   for (const char c : text) {
     const auto u = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') out << '\\' << c;
-    else if (u >= 0x20) out << c;
-    else out << "\\u00" << "0123456789abcdef"[u >> 4] << "0123456789abcdef"[u & 15];
+    if (c == '"' || c == '\\') (out += '\\') += c;
+    else if (u >= 0x20) out += c;
+    else ((out += "\\u00") += "0123456789abcdef"[u >> 4]) += "0123456789abcdef"[u & 15];
   }
-  out << '"';
+  out += '"';
 }
 
 // Members of an object or array, with the commas between them.
 class Members {
  public:
-  explicit Members(std::ostream& out) : out_(out) {}
-  std::ostream& next() {
-    if (any_) out_ << ',';
+  explicit Members(std::string& out) : out_(out) {}
+  std::string& next() {
+    if (any_) out_ += ',';
     any_ = true;
     return out_;
   }
@@ -34,45 +36,47 @@ class Members {
   }
   void number(std::string_view name, std::uint64_t value) {
     key(name);
-    out_ << value;
+    out_ += std::to_string(value);
   }
   void key(std::string_view name) {
     next();
     write_string(out_, name);
-    out_ << ':';
+    out_ += ':';
   }
 
  private:
-  std::ostream& out_;
+  std::string& out_;
   bool any_ = false;
 };
 
 template <class Range, class F>
-void write_array(std::ostream& out, const Range& range, F&& each) {
-  out << '[';
+void write_array(std::string& out, const Range& range, F&& each) {
+  out += '[';
   Members members(out);
   for (const auto& item : range) {
     members.next();
     each(item);
   }
-  out << ']';
+  out += ']';
 }
 
-void write_dim(std::ostream& out, const Dim3& d) { out << '[' << d.x << ',' << d.y << ',' << d.z << ']'; }
+void write_dim(std::string& out, const Dim3& d) {
+  out += '[' + std::to_string(d.x) + ',' + std::to_string(d.y) + ',' + std::to_string(d.z) + ']';
+}
 
-void write_site(std::ostream& out, const Site& site) {
-  out << '{';
+void write_site(std::string& out, const Site& site) {
+  out += '{';
   Members m(out);
   m.text("kernel", site.kernel);
   if (!site.host.empty()) m.text("host", site.host);
   m.key("source");
   write_array(out, site.location.lines, [&](const SourceLine& line) {
-    out << '{';
+    out += '{';
     Members l(out);
     l.text("file", line.file);
     l.number("line", line.line);
     l.text("function", line.function);
-    out << '}';
+    out += '}';
   });
   m.number("ptx_line", site.location.ptx_line);
   m.text("ptx", site.location.text);
@@ -82,11 +86,11 @@ void write_site(std::ostream& out, const Site& site) {
     m.key("thread");
     write_dim(out, site.thread);
   }
-  out << '}';
+  out += '}';
 }
 
-void write_finding(std::ostream& out, const Finding& f) {
-  out << '{';
+void write_finding(std::string& out, const Finding& f) {
+  out += '{';
   Members m(out);
   m.text("check", f.check);
   m.text("level", f.level == Level::warning ? "warning" : "error");
@@ -97,7 +101,7 @@ void write_finding(std::ostream& out, const Finding& f) {
   m.number("count", f.count);
   m.key("sites");
   write_array(out, f.sites, [&](const Site& s) { write_site(out, s); });
-  out << '}';
+  out += '}';
 }
 
 void write_counts(Members& m, const Traffic& t) {
@@ -107,8 +111,8 @@ void write_counts(Members& m, const Traffic& t) {
   m.number("sectors_written", t.sectors_written);
 }
 
-void write_traffic(std::ostream& out, const LaunchTraffic& t) {
-  out << '{';
+void write_traffic(std::string& out, const LaunchTraffic& t) {
+  out += '{';
   Members m(out);
   m.text("kernel", t.kernel);
   m.number("operation", t.operation);
@@ -116,32 +120,33 @@ void write_traffic(std::ostream& out, const LaunchTraffic& t) {
   m.number("shared_wavefronts", t.shared_wavefronts);
   m.key("buffers");
   write_array(out, t.buffers, [&](const BufferTraffic& b) {
-    out << '{';
+    out += '{';
     Members n(out);
     n.text("name", b.name);
     n.number("base", b.base);
     n.number("bytes", b.bytes);
     write_counts(n, b.total);
     n.key("rows");
-    out << '[';
+    out += '[';
     Members rows(out);
     for (std::size_t i = 0; i < b.rows.size(); ++i) {
-      rows.next() << '{';
+      rows.next() += '{';
       Members r(out);
       r.number("base", b.row_base[i]);
       r.number("bytes", b.row_size[i]);
       write_counts(r, b.rows[i]);
-      out << '}';
+      out += '}';
     }
-    out << "]}";
+    out += "]}";
   });
-  out << '}';
+  out += '}';
 }
 
 }  // namespace
 
-void Report::write_json(std::ostream& out) const {
-  out << '{';
+void Report::write_json(std::ostream& stream) const {
+  std::string out;
+  out += '{';
   Members m(out);
   m.number("version", 1);
   m.key("tools");
@@ -150,7 +155,7 @@ void Report::write_json(std::ostream& out) const {
   m.number("seed", setting_.seed);
   m.text("program", setting_.program);
   m.key("strict");
-  out << (setting_.strict ? "true" : "false");
+  out += setting_.strict ? "true" : "false";
   m.text("refused", refusal_);
   m.number("errors", errors_);
   m.number("warnings", warnings_);
@@ -160,7 +165,7 @@ void Report::write_json(std::ostream& out) const {
   m.key("notes");
   write_array(out, notes_, [&](const std::string& n) { write_string(out, n); });
   m.key("work");
-  out << '{';
+  out += '{';
   Members w(out);
   w.number("kernels", work_.launches);
   w.number("repeated", work_.repeated);
@@ -175,14 +180,15 @@ void Report::write_json(std::ostream& out) const {
   w.number("host_transfers", work_.host_transfers);
   w.number("host_bytes", work_.host_bytes);
   w.key("by_class");
-  out << '{';
+  out += '{';
   Members classes(out);
   for (std::size_t i = 0; i < kClasses; ++i)
     classes.number(class_name(static_cast<InstructionClass>(i)), work_.counters.by_class[i]);
-  out << "}}";
+  out += "}}";
   m.key("traffic");
   write_array(out, traffic_, [&](const LaunchTraffic& t) { write_traffic(out, t); });
-  out << "}\n";
+  out += "}\n";
+  stream << out;
 }
 
 }  // namespace machine::report
