@@ -6,10 +6,11 @@
 namespace machine {
 namespace {
 
-template <class T> struct Add { static T apply(T a, T b) { return canonical(a + b); } };
-// Of two f64 NaN, a difference keeps the second.
-template <class T> struct Sub { static T apply(T a, T b) { return sizeof(T) == 8 && b != b ? quieted(b) : canonical(a - b); } };
-template <class T> struct Mul { static T apply(T a, T b) { return canonical(a * b); } };
+// Of two f64 NaN the second is kept. The host keeps the first, and its compiler may exchange them.
+template <class T> bool second_nan(T b) { return sizeof(T) == 8 && b != b; }
+template <class T> struct Add { static T apply(T a, T b) { return second_nan(b) ? quieted(b) : canonical(a + b); } };
+template <class T> struct Sub { static T apply(T a, T b) { return second_nan(b) ? quieted(b) : canonical(a - b); } };
+template <class T> struct Mul { static T apply(T a, T b) { return second_nan(b) ? quieted(b) : canonical(a * b); } };
 template <class T> struct Div { static T apply(T a, T b) { return canonical(a / b); } };
 inline float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 inline double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
