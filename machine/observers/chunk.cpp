@@ -54,8 +54,8 @@ Chunk::Chunk(const CheckOptions& options, const LaunchInfo& launch, const Region
       launch_(launch),
       waits_(waits),
       race_report_(launch, sink_),
-      memcheck_(launch, sink_, regions),
-      initcheck_(launch, sink_, written),
+      memcheck_(launch, sink_, regions, objects_),
+      initcheck_(launch, sink_, written, objects_),
       global_races_(launch, race_report_, pages_, options.racecheck),
       traffic_(regions, options.row_bytes) {}
 

@@ -67,6 +67,7 @@ class Chunk final : public Observer {
   bool waits_;
   Sink sink_;
   RaceReport race_report_;
+  ObjectCache objects_;
   Memcheck memcheck_;
   Initcheck initcheck_;
   PageMap pages_, early_;

@@ -20,8 +20,8 @@ void each_lane(Mask lanes, F&& f) {
 
 }  // namespace
 
-Initcheck::Initcheck(const LaunchInfo& launch, Sink& sink, ArenaBits& written)
-    : launch_(launch), sink_(sink), written_(written) {
+Initcheck::Initcheck(const LaunchInfo& launch, Sink& sink, ArenaBits& written, ObjectCache& objects)
+    : launch_(launch), sink_(sink), written_(written), objects_(objects) {
   dynamic_.kind = ObjectKind::dynamic_shared;
   dynamic_.base = launch.kernel->shared().dynamic_base;
   dynamic_.size = launch.dynamic_shared;

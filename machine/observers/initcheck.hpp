@@ -31,7 +31,7 @@ class Initcheck {
  public:
   // `written`: a bit a byte for the whole arena. Bits of global memory are only read (the chunk's own writes are in its
   // pages until join); those of the blocks' shared storage are the chunk's own.
-  Initcheck(const LaunchInfo& launch, Sink& sink, ArenaBits& written) ;
+  Initcheck(const LaunchInfo& launch, Sink& sink, ArenaBits& written, ObjectCache& objects);
 
   void block_begin(const BlockInfo& block);
   // Before the pages are marked.
@@ -76,7 +76,7 @@ class Initcheck {
   const LaunchInfo& launch_;
   Sink& sink_;
   ArenaBits& written_;
-  ObjectCache objects_;
+  ObjectCache& objects_;
   Object dynamic_;
   bool any_undefined_ = false;
   std::unique_ptr<CopyAnalysis> copies_;

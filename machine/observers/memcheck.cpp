@@ -77,8 +77,8 @@ Regions::Stretch Regions::live_around(std::uint64_t address) const {
   return address < at.high ? at : Stretch{};
 }
 
-Memcheck::Memcheck(const LaunchInfo& launch, Sink& sink, const Regions& regions)
-    : launch_(launch), sink_(sink), regions_(regions) {
+Memcheck::Memcheck(const LaunchInfo& launch, Sink& sink, const Regions& regions, ObjectCache& objects)
+    : launch_(launch), sink_(sink), regions_(regions), objects_(objects) {
   dynamic_.kind = ObjectKind::dynamic_shared;
   dynamic_.base = launch.kernel->shared().dynamic_base;
   dynamic_.size = launch.dynamic_shared;

@@ -42,7 +42,7 @@ class Regions {
 
 class Memcheck {
  public:
-  Memcheck(const LaunchInfo& launch, Sink& sink, const Regions& regions);
+  Memcheck(const LaunchInfo& launch, Sink& sink, const Regions& regions, ObjectCache& objects);
 
   // The lanes that may go on.
   Mask global(const WarpPoint& point, const Access& access, const Extent& extent);
@@ -63,7 +63,7 @@ class Memcheck {
   const Regions& regions_;
   void dead_lanes(const WarpPoint& point, const Access& access, Mask lanes);
 
-  ObjectCache objects_;
+  ObjectCache& objects_;
   std::array<const Object*, 64> recent_shared_{};  // by instruction
   std::array<Regions::Stretch, 64> recent_live_{};
   Object dynamic_;

@@ -128,15 +128,29 @@ bool GlobalRaces::mark(unsigned warp, const Access& a, const Entry& entry) {
   const bool writing = writes(entry.touch);
   const Marks::Kind kind = Marks::kind_of(entry.touch);
   bool met = false;
+  Page* page = nullptr;
+  Marks* marks = nullptr;
+  std::uint64_t low = 0, high = 0;  // touched in `page`
+  const auto leave_page = [&] {
+    if (page) page->trace(trace_of(entry.pc, entry.block, warp, entry.touch, low, high - low));
+  };
   each_stretch(a, !writing, [&](std::uint64_t address, std::uint64_t bytes) {
-    each_page(pages_, address, bytes, [&](Page& page, std::uint64_t first, std::uint64_t count) {
-      Marks& marks = sheet_of(page).marks;
-      met |= marks.conflicts(writing, first, count);
-      blocks_meet_ |= page.marks.conflicts(writing, first, count);
-      marks.set(kind, first, count);
-      page.trace(trace_of(entry.pc, entry.block, warp, entry.touch, first, count));
-    });
+    while (bytes > 0) {
+      const std::uint64_t first = address & (kPageBytes - 1), count = std::min(bytes, kPageBytes - first);
+      if (!page || page->number != address >> kPageShift) {
+        leave_page();
+        page = &pages_.at(address);
+        marks = &sheet_of(*page).marks;
+        low = first, high = first + count;
+      }
+      low = std::min(low, first), high = std::max(high, first + count);
+      met |= marks->conflicts(writing, first, count);
+      blocks_meet_ |= page->marks.conflicts(writing, first, count);
+      marks->set(kind, first, count);
+      address += count, bytes -= count;
+    }
   });
+  leave_page();
   return met;
 }
 

@@ -53,7 +53,7 @@ void SharedRaces::begin(const BlockInfo& block, const SharedLayout& layout, std:
   coarse_.size(lines * 32, warps_);
   if (any_fine_) fine_.clear();
   any_fine_ = false;
-  if (line_written_.size() < lines) line_written_.resize(lines), line_read_.resize(lines);
+  if (line_written_.size() < lines) line_written_.resize(lines), line_read_.resize(lines), line_copier_.resize(lines);
   std::fill_n(line_written_.begin(), lines, 0);  // async marks would outlive their block
   reads_.clear();
 }
@@ -179,10 +179,22 @@ void SharedRaces::read(const BlockOrder& order, RaceReport& report, const Access
     written = std::max(written, line_written_[line]);
     line_read_[line] = floor;
   });
-  if (written >= floor)
+  if (written >= floor && !past_uniform(order, a, who))
     each_piece(a, who, [&](const Piece& at, const Who& each) { check_writes(order, report, at, each); });
   reads_.append(a, who.warp, who.pc, who.touch, who.stamp, who.warp_floor);
   if (reads_.full()) bring_in_reads();
+}
+
+// A word or some that all lanes read: whether its writers are known to the whole warp, the usual case where a warp
+// reads what it wrote itself before a __syncwarp.
+bool SharedRaces::past_uniform(const BlockOrder& order, const Access& a, const Who& who) const {
+  if (a.shape != Shape::uniform || a.width % 4 != 0 || any_fine_) return false;
+  const auto& upto = order.warp(who.warp).common.now.own.upto;
+  const std::uint64_t cell = (a.address[a.first_lane()] - base_) / 4;
+  std::uint32_t open = 0;
+  for (std::uint64_t i = cell; i < cell + a.width / 4; ++i)
+    open |= coarse_.stamp[i] >= upto[coarse_.owner[i] >> 5 & 63] ? 1u : 0u;
+  return open == 0;
 }
 
 void SharedRaces::write(const BlockOrder& order, RaceReport& report, const Access& a, const Who& who) {
@@ -207,6 +219,7 @@ bool SharedRaces::write_apart(const Access& a, const Who& who) {
   if (a.width % 4 != 0 || any_fine_) return false;
   if (a.shape == Shape::contiguous) {
     each_piece(a, who, [&](const Piece& at, const Who& each) { record_write(at, each); });
+    mark_lines(a, who);
     return true;
   }
   const std::uint32_t pc = who.pc | flags_of(who.touch, who.is_volatile);
@@ -215,8 +228,17 @@ bool SharedRaces::write_apart(const Access& a, const Who& who) {
                         : a.width == 4 ? write_lanes<1>(a, who, pc)
                                        : false;
   if (!recorded) return false;
-  each_line(a, [&](std::uint64_t line) { line_written_[line] = who.actor >= 32 ? kAsyncWritten : who.stamp; });
+  mark_lines(a, who);
   return true;
+}
+
+// After a write to lines that nobody else has written since the last barrier.
+void SharedRaces::mark_lines(const Access& a, const Who& who) {
+  const bool async = who.actor >= 32;
+  each_line(a, [&](std::uint64_t line) {
+    line_written_[line] = async ? kAsyncWritten : who.stamp;
+    line_copier_[line] = {async ? who.actor : 0, who.stamp};
+  });
 }
 
 template <unsigned cells>
@@ -286,8 +308,10 @@ void SharedRaces::record_write(const Piece& at, const Who& who) {
     stamps[i] = who.stamp;
     pcs[i] = pc;
   }
-  for (std::uint32_t l = at.first_line(base_); l <= at.last_line(base_); ++l)
+  for (std::uint32_t l = at.first_line(base_); l <= at.last_line(base_); ++l) {
     line_written_[l] = who.actor >= 32 ? kAsyncWritten : std::max(line_written_[l], who.stamp);
+    line_copier_[l] = {};
+  }
 }
 
 Stamp SharedRaces::newest(const std::vector<Stamp>& of_lines, const Piece& at) const {
@@ -303,6 +327,10 @@ void SharedRaces::settle(const BlockOrder& order, const Piece& at) {
   const std::uint32_t first_line = at.first / 32, last_line = (at.first + at.count - 1) / 32;
   for (std::uint32_t l = first_line; l <= last_line; ++l) {
     if (line_written_[l] != kAsyncWritten) continue;
+    if (const Copier& copier = line_copier_[l]; copier.actor != 0) {
+      if (copier.newest < known.upto[copier.actor]) line_written_[l] = order.warp(0).barrier_floor - 1;
+      continue;
+    }
     const std::uint32_t* owner = at.planes->owner.data() + std::size_t{l} * 32;
     const std::uint32_t* stamp = at.planes->stamp.data() + std::size_t{l} * 32;
     std::uint32_t open = 0;

@@ -47,6 +47,11 @@ class SharedRaces {
     Stamp warp_floor = 0;  // accesses of the warp with a stamp below are known to all of it
     const Access* access = nullptr;
   };
+  // The async copies that wrote a line since it was last settled, where they are of one warp.
+  struct Copier {
+    unsigned actor = 0;  // 0: there are others
+    Stamp newest = 0;
+  };
   // Part of a run inside one set of planes: `count` cells from `first`.
   struct Piece {
     Planes* planes = nullptr;
@@ -71,7 +76,9 @@ class SharedRaces {
 
   void read(const BlockOrder& order, RaceReport& report, const Access& access, const Who& who);
   void write(const BlockOrder& order, RaceReport& report, const Access& access, const Who& who);
+  bool past_uniform(const BlockOrder& order, const Access& access, const Who& who) const;
   bool write_apart(const Access& access, const Who& who);
+  void mark_lines(const Access& access, const Who& who);
   template <unsigned cells>
   bool write_lanes(const Access& access, const Who& who, std::uint32_t pc);
   void bring_in_reads();
@@ -92,6 +99,7 @@ class SharedRaces {
   Planes coarse_;
   std::vector<std::unique_ptr<Planes>> fine_;        // by line
   std::vector<Stamp> line_written_;                  // newest stamp a line; ~0 where an async copy wrote
+  std::vector<Copier> line_copier_;                  // who wrote a line that only async copies of one warp wrote
   std::vector<Stamp> line_read_;                     // the barrier floor when a line was last read
   AccessLog reads_;                                  // since the barrier that set reads_floor_, not yet in the planes
   Stamp reads_floor_ = 0;
