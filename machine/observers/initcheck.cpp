@@ -66,13 +66,26 @@ bool Initcheck::all_written(std::uint64_t address, std::uint64_t bytes, const Pa
 bool Initcheck::all_written(const Access& a) const {
   const std::uint64_t any = a.address[a.first_lane()], own = (std::uint64_t{1} << a.width) - 1;
   const std::uint64_t* words = written_.words();
-  std::uint64_t missing = 0, crosses = 0;
+#if defined(__AVX512F__)
+  const auto all_lanes = [](std::uint64_t v) { return _mm512_set1_epi64(static_cast<long long>(v)); };
+  const __m512i base = all_lanes(kArenaBase), first = all_lanes(any), mask = all_lanes(own);
+  __mmask8 bad = 0;
+  for (unsigned g = 0; g < 4; ++g) {
+    const __m512i address = _mm512_mask_loadu_epi64(first, static_cast<__mmask8>(a.lanes >> (8 * g)), a.address + 8 * g);
+    const __m512i at = _mm512_sub_epi64(address, base), bit = _mm512_and_epi64(at, all_lanes(63));
+    const __m512i bits = _mm512_srlv_epi64(_mm512_i64gather_epi64(_mm512_srli_epi64(at, 6), words, 8), bit);
+    bad |= _mm512_cmpneq_epi64_mask(_mm512_and_epi64(bits, mask), mask);
+    bad |= _mm512_cmpgt_epi64_mask(bit, all_lanes(64 - a.width));
+  }
+  return bad == 0;
+#else
+  bool good = true;
   for (unsigned l = 0; l < kWarp; ++l) {
     const std::uint64_t at = ((a.lanes >> l & 1) != 0 ? a.address[l] : any) - kArenaBase;
-    missing |= own & ~(words[at >> 6] >> (at & 63));
-    crosses |= ((at & 63) + a.width > 64 ? 1u : 0u);
+    good &= (own & ~(words[at >> 6] >> (at & 63))) == 0 && (at & 63) + a.width <= 64;
   }
-  return (missing | crosses) == 0;
+  return good;
+#endif
 }
 
 std::uint64_t Initcheck::holes(std::uint64_t address, unsigned width, const PageMap* pages) const {
