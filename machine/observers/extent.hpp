@@ -58,6 +58,21 @@ inline Mask breaks_of(const std::uint64_t* address, Mask lanes, std::uint32_t wi
   return (jumps | ~(lanes << 1)) & lanes;
 }
 
+// Lanes at the address of their neighbour below, whether or not that takes part.
+inline Mask repeats_of(const std::uint64_t* address) {
+  Mask same = 0;
+#if defined(__AVX512F__)
+  for (unsigned g = 0; g < 4; ++g) {
+    const __mmask8 inside = g == 0 ? 0xfe : 0xff;  // nothing lies before lane 0
+    const __m512i before = _mm512_maskz_loadu_epi64(inside, address + 8 * g - 1);
+    same |= static_cast<Mask>(_mm512_mask_cmpeq_epi64_mask(inside, _mm512_loadu_si512(address + 8 * g), before)) << (8 * g);
+  }
+#else
+  for (unsigned l = 1; l < kWarp; ++l) same |= static_cast<Mask>(address[l] == address[l - 1]) << l;
+#endif
+  return same;
+}
+
 // The same access by fewer lanes.
 inline Access narrowed(const Access& a, Mask lanes) {
   Access b = a;

@@ -21,14 +21,14 @@ struct Trace {
   Touch touch = Touch::read;
 };
 
-struct Page {
+struct alignas(64) Page {
   std::uint64_t number = 0;  // address >> kPageShift
   Sheet* sheet = nullptr;    // what the running blocks do here, not yet in `marks`
-  Marks marks;
   std::unique_ptr<Marks::Words> undefined;  // bytes whose last write stored unwritten data
-  std::array<Trace, 6> traces;
   std::uint8_t trace_count = 0;
   std::uint8_t recent_trace = 0;
+  std::array<Trace, 6> traces;
+  Marks marks;
 
   void trace(const Trace& touched) {
     Trace& t = traces[recent_trace];

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "memory/address_space.hpp"
+#include "observers/extent.hpp"
 #include "observers/pool.hpp"
 #include "observers/same_value.hpp"
 
@@ -47,12 +48,13 @@ template <class F>
 void each_stretch(const Access& a, bool reads, F&& f) {
   if (a.shape == Shape::contiguous) return f(a.address[0], std::uint64_t{a.width} * kWarp);
   if (a.shape == Shape::uniform && reads) return f(a.address[a.first_lane()], std::uint64_t{a.width});
-  std::uint64_t before = 0, length = 0;
-  a.for_each_run([&](std::uint64_t address, std::uint64_t bytes, Mask) {
-    if (reads && address == before && bytes <= length) return;
-    before = address, length = bytes;
-    f(address, bytes);
-  });
+  const Mask repeats = reads && std::popcount(a.breaks) > 8 ? repeats_of(a.address) & a.lanes << 1 : 0;
+  for (Mask starts = a.breaks & ~repeats; starts != 0; starts &= starts - 1) {
+    const unsigned first = static_cast<unsigned>(std::countr_zero(starts));
+    const Mask from = kFullMask << first, later = a.breaks & from & (from << 1);
+    const Mask run = a.lanes & from & (later == 0 ? kFullMask : (later & -later) - 1);
+    f(a.address[first], std::uint64_t{a.width} * static_cast<unsigned>(std::popcount(run)));
+  }
 }
 
 Trace trace_of(std::uint32_t pc, std::uint32_t block, unsigned warp, Touch touch, std::uint64_t first, std::uint64_t count) {

@@ -37,8 +37,11 @@ Touch touch_of(const Access& a) {
 }  // namespace
 
 void SharedRaces::Planes::size(std::size_t cells, std::size_t warps) {
-  if (owner.size() < cells) owner.resize(cells), stamp.resize(cells), pc.resize(cells);
   if (reads.size() < warps) reads.resize(warps);
+  if (owner.size() >= cells) return;
+  owner.resize(cells), stamp.resize(cells), pc.resize(cells);
+  for (Reads& r : reads)
+    if (!r.stamp.empty()) r.size(cells);
 }
 
 void SharedRaces::begin(const BlockInfo& block, const SharedLayout& layout, std::uint32_t dynamic_bytes) {
@@ -80,7 +83,7 @@ SharedRaces::Planes& SharedRaces::fine(std::uint32_t line) {
     const Reads& from = coarse_.reads[w];
     if (from.stamp.empty()) continue;
     Reads& to = planes->reads[w];
-    to.stamp.resize(128), to.lanes.resize(128), to.pc.resize(128);
+    to.size(128);
     for (unsigned i = 0; i < 128; ++i) {
       const std::size_t cell = std::size_t{line} * 32 + i / 4;
       to.stamp[i] = from.stamp[cell], to.lanes[i] = from.lanes[cell], to.pc[i] = from.pc[cell];
@@ -285,7 +288,7 @@ void SharedRaces::bring_in_reads() {
 void SharedRaces::record_read(const Piece& at, const Who& who) {
   Reads& r = at.planes->reads[who.warp];
   const std::size_t cells = at.planes->stamp.size();
-  if (r.stamp.size() < cells) r.stamp.resize(cells), r.lanes.resize(cells), r.pc.resize(cells);
+  if (r.stamp.empty()) r.size(cells);
   std::uint32_t* stamps = r.stamp.data() + at.first;
   std::uint32_t* lanes = r.lanes.data() + at.first;
   std::uint32_t* pcs = r.pc.data() + at.first;

@@ -28,8 +28,9 @@ class SharedRaces {
   void async_write(const BlockOrder& order, RaceReport& report, const WarpPoint& point, const Access& destination);
 
  private:
-  struct Reads {
+  struct Reads {  // as long as the planes of writes, or empty
     std::vector<std::uint32_t> stamp, lanes, pc;
+    void size(std::size_t cells) { stamp.resize(cells), lanes.resize(cells), pc.resize(cells); }
   };
   struct Planes {
     std::vector<std::uint32_t> owner, stamp, pc;  // last write
