@@ -72,6 +72,11 @@ def cached(kind: str, key: str, build: Callable[[Path], None]) -> tuple[Path, bo
     return entry, False
 
 
+def is_cached(kind: str, key: str) -> bool:
+    """Whether the entry is there."""
+    return (cache_folder() / kind / key).is_dir()
+
+
 def _hit(entry: Path) -> bool:
     """Whether the entry is there; its stamp then says that it was used now."""
     if not entry.is_dir():
