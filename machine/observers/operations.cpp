@@ -55,10 +55,11 @@ void Operations::begin(const Operation& operation) {
   known_[operation.id] = std::move(known);
 }
 
-void Operations::touched(std::uint64_t operation, const Range& range) {
+void Operations::touched(std::uint64_t operation, Range range) {
   const auto at = known_.find(operation);
   if (at == known_.end()) return;
   Known& known = at->second;
+  range.host = known.told.kind == OperationKind::host;
   if (!known.footprint) {
     known.footprint = std::make_unique<Footprint>();
     keep(operation);
@@ -156,8 +157,11 @@ void Operations::meet(const Range& range, const PageMap& pages, Meeting& m) {
         const std::uint64_t bit = std::uint64_t{1} << (byte % 64);
         const bool written = (page.marks.changed(w) & bit) != 0;
         if (!written && !(range.writes && (page.marks.read[w] & bit) != 0)) continue;
+        const Trace* there = trace_at(page, byte, written);
+        // Volatile and atomic accesses are how a kernel and the host talk while it runs.
+        if (range.host && there && strong(there->touch)) continue;
         m.found = true, m.address = at, m.here_writes = range.writes, m.there_writes = written;
-        m.there = trace_at(page, byte, written);
+        m.there = there;
         return;
       }
     };

@@ -22,6 +22,7 @@ namespace machine::checks {
 struct Range {
   std::uint64_t address = 0, bytes = 0, pitch = 0, rows = 1;
   bool writes = false;
+  bool host = false;  // the host's own program, not a copy
 };
 
 // What one operation touched.
@@ -38,7 +39,7 @@ class Operations {
   explicit Operations(report::Report& report) : report_(report) {}
 
   void begin(const Operation& operation);
-  void touched(std::uint64_t operation, const Range& range);
+  void touched(std::uint64_t operation, Range range);
   void launched(std::uint64_t operation, Footprint footprint);
   void end(const Operation& operation);
 

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <atomic>
+#include <cstring>
 #include <vector>
 
 #include "memory/address_space.hpp"
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::uint64_t kPage = 4096;
 constexpr std::size_t kSeals = 64;
+constexpr std::uint64_t kSmallPinnedBytes = 64 << 10;
 
 // The handler reads this without a lock, so it is a fixed table of atomics.
 struct Seal {
@@ -39,13 +41,13 @@ void set_protection(const Seal& seal, int protection) {
 void sealable(const Object& object, std::uint64_t begin, std::uint64_t end, std::uint64_t& from, std::uint64_t& to) {
   const std::uint64_t object_end = object.base + object.size;
   from = (begin + kPage - 1) & ~(kPage - 1);
-  to = object.kind == ObjectKind::pinned && end == object_end ? (end + kPage - 1) & ~(kPage - 1) : end & ~(kPage - 1);
+  to = object.kind != ObjectKind::registered && end == object_end ? (end + kPage - 1) & ~(kPage - 1) : end & ~(kPage - 1);
 }
 
 void seal_range(std::uint64_t address, std::uint64_t bytes, const TaskPtr& task) {
   const Object* object = AddressSpace::instance().find(address);
   if (!object || !object->contains(address, bytes)) return;
-  if (object->kind != ObjectKind::pinned && object->kind != ObjectKind::registered) return;
+  if (object->kind != ObjectKind::pinned && object->kind != ObjectKind::registered && object->kind != ObjectKind::managed) return;
   std::uint64_t from, to;
   sealable(*object, address, address + bytes, from, to);
   if (from >= to) return;
@@ -63,12 +65,26 @@ void seal_range(std::uint64_t address, std::uint64_t bytes, const TaskPtr& task)
   }
 }
 
+// What a kernel is given the address of, it may write. Not large pinned memory: a program may well read a file into one half
+// of it while a kernel works on the other.
+void seal_arguments(const KernelWork& kernel, const TaskPtr& task) {
+  for (std::size_t at = 0; at + sizeof(std::uint64_t) <= kernel.params.size(); at += sizeof(std::uint64_t)) {
+    std::uint64_t word;
+    std::memcpy(&word, kernel.params.data() + at, sizeof word);
+    const Object* object = AddressSpace::instance().find(word);
+    if (!object || object->state != ObjectState::live) continue;
+    const bool small = object->kind == ObjectKind::pinned && object->size <= kSmallPinnedBytes;
+    if (small || object->kind == ObjectKind::managed) seal_range(object->base, object->size, task);
+  }
+}
+
 }  // namespace
 
 void seal_destination(const Work& work, const TaskPtr& task) {
   if (!options().has_tool("racecheck") || !fault_handler_in_place()) return;
   if (const auto* copy = std::get_if<CopyWork>(&work); copy && copy->extent.height == 1 && copy->extent.depth == 1)
     seal_range(copy->destination.address, copy->extent.width, task);
+  if (const auto* kernel = std::get_if<KernelWork>(&work)) seal_arguments(*kernel, task);
   if (const auto* set = std::get_if<SetWork>(&work); set && set->extent.height == 1 && set->extent.depth == 1)
     seal_range(set->destination.address, set->extent.width, task);
 }

@@ -1,9 +1,10 @@
-// Catches the host that reads a result too early: pinned memory that a pending copy or set will write is sealed.
+// Catches the host that reads a result too early: host memory that a pending copy or set will write is sealed, and so is
+// managed memory, and pinned memory of a few pages, that a pending kernel is given the address of.
 //
 // The first access of the host to a sealed page faults; the handler notes its address, opens the page and lets the
 // access go on, so the program reads what it would have read: the old bytes. The note is told as a load or store of
-// the host, and the race check finds it unordered with the copy. Only pages that the pending work covers are sealed,
-// so no other memory is touched; a system call on such a page fails with EFAULT instead of being noted.
+// the host, and the race check finds it unordered with the copy. Only pages that the pending work may write are
+// sealed, so no other memory is touched; a system call on such a page fails with EFAULT instead of being noted.
 #pragma once
 
 #include <cstdint>
