@@ -52,3 +52,12 @@ def test_bad_fixture_file_is_one_line(project: pytest.Pytester) -> None:
     assert result.ret != 0
     assert "Traceback" not in result.stdout.str()
     result.stdout.fnmatch_lines(["*row_softmax.toml: one-column: rows:*"])
+
+
+def test_oracles_are_no_kernels_of_the_suite(pytester: pytest.Pytester) -> None:
+    """The library pipeline leaks what dead slots hold; proving it would fail every run on a GPU."""
+    result = pytester.runpytest_subprocess(
+        "--collect-only", "-q", "-p", "no:cacheprovider", CHECKOUT / "verify"
+    )
+    assert "flash_decode[" in result.stdout.str()
+    assert "decode_pipeline[" not in result.stdout.str()
