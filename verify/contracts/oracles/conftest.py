@@ -1,3 +1,3 @@
-"""An oracle is asked by the parity check, with fills that it can bear; as a kernel of its own it would leak them."""
+"""An oracle is asked by the parity check, with fills that it can bear; as a kernel it would leak others."""
 
 collect_ignore_glob = ["*_contract.py"]
