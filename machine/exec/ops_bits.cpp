@@ -35,8 +35,9 @@ template <bool Left, bool Wrap> struct Funnel {
   }
 };
 
-struct Prmt {
-  // In 32 bits throughout, which vectorises: sixteen lanes at a time.
+// In 32 bits throughout, which vectorises: sixteen lanes at a time. Selectors whose high bits are clear, which is most of
+// them, need no signs.
+template <bool Signs> struct Permuted {
   static u32 apply(u32 a, u32 b, u32 c) {
     u32 r = 0;
     for (unsigned k = 0; k < 4; ++k) {
@@ -44,11 +45,17 @@ struct Prmt {
       const u32 word = (select & 4) != 0 ? b : a;
       const u32 moved = word >> (8 * (select & 3));
       const u32 sign = 0u - (moved >> 7 & 1);
-      r |= (((select & 8) != 0 ? sign : moved) & 0xff) << (8 * k);
+      r |= ((Signs && (select & 8) != 0 ? sign : moved) & 0xff) << (8 * k);
     }
     return r;
   }
 };
+using Prmt = Permuted<true>;
+const Inst* permute(const Inst& i, Warp& w, Mask mask) {
+  const u32* select = w.at<const u32>(i.c);
+  const bool signs = mask_of([=](unsigned l) { return (select[l] & 0x8888) != 0; }) != 0;
+  return signs ? ternary<u32, u32, u32, u32, Permuted<true>>(i, w, mask) : ternary<u32, u32, u32, u32, Permuted<false>>(i, w, mask);
+}
 enum class PrmtMode { f4e, b4e, rc8, ecl, ecr, rc16 };
 template <PrmtMode M> struct PrmtBy {
   static u32 apply(u32 a, u32 b, u32 c) {
@@ -281,7 +288,7 @@ void prmt(Decoder& d) {
       ternary<u32, u32, u32, u32, PrmtBy<PrmtMode::f4e>>, ternary<u32, u32, u32, u32, PrmtBy<PrmtMode::b4e>>,
       ternary<u32, u32, u32, u32, PrmtBy<PrmtMode::rc8>>, ternary<u32, u32, u32, u32, PrmtBy<PrmtMode::ecl>>,
       ternary<u32, u32, u32, u32, PrmtBy<PrmtMode::ecr>>, ternary<u32, u32, u32, u32, PrmtBy<PrmtMode::rc16>>};
-  three(d, mode < 0 ? ternary<u32, u32, u32, u32, Prmt> : kModes[mode]);
+  three(d, mode < 0 ? permute : kModes[mode]);
 }
 
 void lop3_decode(Decoder& d) {

@@ -209,7 +209,23 @@ const Inst* convert_general(const Inst& i, Warp& w, Mask mask) {
 // 64-bit integers to f64 need the rounding mode: the host conversion has it.
 template <class S> struct ToDouble { static double apply(S a) { return static_cast<double>(a); } };
 template <class S> struct ToFloat { static float apply(S a) { return static_cast<float>(a); } };
+#if MACHINE_AVX512
+// The processor widens as PTX does, but for the pattern of NaN.
+const Inst* widen_halves(const Inst& i, Warp& w, Mask mask) {
+  const u16* a = w.at<const u16>(i.a);
+  alignas(64) float t[kWarp];
+  for (unsigned g = 0; g < 2; ++g) {
+    const __m512 v = _mm512_cvtph_ps(_mm256_load_si256(reinterpret_cast<const __m256i*>(a + 16 * g)));
+    const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+    _mm512_store_ps(t + 16 * g, _mm512_mask_mov_ps(v, nan, _mm512_castsi512_ps(_mm512_set1_epi32(kNan32))));
+  }
+  blend(w.at<float>(i.d), t, mask);
+  return &i + 1;
+}
+#else
 struct HalfToFloat { static float apply(u16 a) { return canonical(half_to_float(a)); } };
+constexpr Handler widen_halves = unary<float, u16, HalfToFloat>;
+#endif
 struct BfloatToFloat { static float apply(u16 a) { return bfloat_to_float(a); } };
 struct FloatToHalf { static u16 apply(float a) { return float_to_half(a); } };
 struct FloatToBfloat { static u16 apply(float a) { return float_to_bfloat(a); } };
@@ -348,7 +364,7 @@ void decode_convert(Decoder& d) {
   if (!same && !widens && float_mode < 0) d.fail("needs a rounding mode");
   if (g.flush && g.from != Type::f32 && g.to != Type::f32) d.fail(".ftz needs .f32");
   const bool plain = !g.sat && !g.relu && !g.finite;
-  if (plain && g.from == Type::f16 && g.to == Type::f32) return d.need_mode({false, 'n'}), put(unary<float, u16, HalfToFloat>);
+  if (plain && g.from == Type::f16 && g.to == Type::f32) return d.need_mode({false, 'n'}), put(widen_halves);
   if (plain && g.from == Type::bf16 && g.to == Type::f32 && !g.flush) return put(unary<float, u16, BfloatToFloat>);
   if (plain && g.rounding == 'n' && g.from == Type::f32 && g.to == Type::f16) return d.need_mode({false, 'n'}), put(unary<u16, float, FloatToHalf>);
   if (plain && g.rounding == 'n' && g.from == Type::f32 && g.to == Type::bf16 && !g.flush) return put(unary<u16, float, FloatToBfloat>);
