@@ -40,7 +40,7 @@ def test_oracle_that_mpmath_contradicts_is_not_clean(
     monkeypatch.setattr(gate, "run_checks", lambda *_: [clean])
     monkeypatch.setattr(gate, "rungs", lambda *_: {"rung 1 mpmath": rung})
     monkeypatch.setattr(gate, "source_file", lambda _: Path("twice.cu"))
-    target = gate.Target(CONTRACT, subject().device, "sm_90", 132)
+    target = gate.Target(CONTRACT, subject().device, "sm_90", 132, ("sm_90",))
     report = gate._run_target(
         target,
         gate.Selection((CONTRACT,)),
@@ -70,7 +70,7 @@ def test_token_parity_that_was_asked_for_reaches_the_verdict(
     monkeypatch.setattr(gate, "prepare", lambda *_, **__: ready({}))
     monkeypatch.setattr(gate, "run_checks", lambda *_: [clean])
     top = TopRung(True, "", lambda _: None, {"sm_90": rung})
-    target = gate.Target(contract, subject().device, "sm_90", 132)
+    target = gate.Target(contract, subject().device, "sm_90", 132, ("sm_90",))
     selection = gate.Selection((contract,), ladder=True)
     report = gate._run_target(target, selection, ("compare",), "", Path("s"), lambda _: None, top, {})
     assert overall(report.outcomes) is verdict

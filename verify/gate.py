@@ -114,7 +114,7 @@ def argument_of(contract: Contract) -> str:
 def prepare(
     contract: Contract,
     selected: Callable[[Sequence[str]], Sequence[str]],
-    architecture: str | None,
+    architecture: str | Sequence[str] | None,
     sm_count: int,
     progress: Progress,
     machine_code: bool = True,
@@ -155,12 +155,13 @@ def prepare(
 
 @dataclass(frozen=True)
 class Target:
-    """One kernel on one device, built for one architecture."""
+    """One kernel on one device for one architecture. built: what its one harness is compiled for."""
 
     contract: Contract
     device: Device | None
     architecture: str
     sm_count: int
+    built: tuple[str, ...]
 
 
 def targets_of(selection: Selection, device: Device | None) -> list[Target]:
@@ -169,12 +170,14 @@ def targets_of(selection: Selection, device: Device | None) -> list[Target]:
     for contract in selection.contracts:
         wanted = (selection.architecture,) if selection.architecture else contract.architectures
         if device is None:
-            targets.append(Target(contract, None, wanted[-1], PLANNED_MULTIPROCESSORS))
+            targets.append(Target(contract, None, wanted[-1], PLANNED_MULTIPROCESSORS, (wanted[-1],)))
             continue
-        for variant in device.variants(wanted):
-            info = variant.info()
-            architecture = selection.architecture or info.architecture
-            targets.append(Target(contract, variant, architecture, info.sm_count))
+        variants = [(variant, variant.info()) for variant in device.variants(wanted)]
+        built = tuple(selection.architecture or info.architecture for _, info in variants)
+        targets += [
+            Target(contract, variant, architecture, info.sm_count, built)
+            for (variant, info), architecture in zip(variants, built, strict=True)
+        ]
     return targets
 
 
@@ -195,7 +198,7 @@ def run_gate(selection: Selection, device: Device | None, missing: str, progress
     ):
         # Later kernels compile while earlier ones run. What fails here fails again, and is told, in its turn.
         for target in targets[1:]:
-            compilers.submit(build_harness, target.contract, target.architecture, progress)
+            compilers.submit(build_harness, target.contract, target.built, progress)
         ready: dict[str, Prepared] = {}
         reports = [
             _run_target(target, selection, checks, missing, Path(scratch), progress, top, ready)
@@ -225,7 +228,7 @@ def _run_target(
     say(f"{contract.name}: building the harness")
     try:
         before = prepared.get(contract.name)
-        ready = prepare(contract, selection.select, target.architecture, target.sm_count, say, before=before)
+        ready = prepare(contract, selection.select, target.built, target.sm_count, say, before=before)
         prepared[contract.name] = ready
     except BuildError as error:
         return _unbuilt(target, selection, checks, str(error), time.monotonic() - begun, top)
