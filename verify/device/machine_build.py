@@ -92,6 +92,7 @@ def machine_program(
 
     By default everything but the runtime. Raises MachineBuildError.
     """
+    source = source.resolve()  # the compiler runs in another folder
     plan = _plan(tuple(folders))
     key = digest([*sorted(plan.keys.values()), *plan.identity, *_closure(source, plan.folder)])
 

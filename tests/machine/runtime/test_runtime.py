@@ -200,6 +200,32 @@ def test_newer_ptx_is_refused_on_the_older_architecture(toolchain: Toolchain, tm
     assert "compute_80" in result.reason
 
 
+ARCHITECTURE = """\
+#include <cstdio>
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+constexpr int architecture = 90;
+#else
+constexpr int architecture = 80;
+#endif
+__global__ void which() { printf("compiled for %d", architecture); }
+int main() {
+  which<<<1, 1>>>();
+  return cudaDeviceSynchronize();
+}
+"""
+
+
+@pytest.mark.parametrize("number", [80, 90])
+def test_the_image_of_the_architecture_is_chosen(number: int, toolchain: Toolchain, tmp_path: Path) -> None:
+    """Of one binary for both, the path of the other architecture is checked and its own is not."""
+    (tmp_path / "which.cu").write_text(ARCHITECTURE)
+    codes = [f"-gencode=arch=compute_{n},code=[compute_{n},sm_{n}]" for n in (80, 90)]
+    _nvcc(toolchain, tmp_path, "which.cu", "-o", "program", *codes, *toolchain.link_flags())
+    options = ProgramOptions((), architecture=f"sm_{number}")
+    result, out, _ = run(tmp_path / "program", tmp_path, options=options)
+    assert (result.exit_code, out) == (0, f"compiled for {number}")
+
+
 def test_compressed_ptx_is_unpacked(toolchain: Toolchain, tmp_path: Path) -> None:
     """nvcc compresses by default; the program must run as it is."""
     ptx_only = ("-gencode", "arch=compute_90,code=compute_90")
