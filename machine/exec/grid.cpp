@@ -6,8 +6,8 @@
 #include <chrono>
 #include <cstring>
 #include <mutex>
-#include <thread>
 
+#include "crew.hpp"
 #include "kernel.hpp"
 #include "schedule.hpp"
 #include "undo.hpp"
@@ -324,15 +324,10 @@ LaunchResult launch(const LaunchRequest& request, const Options& options, Observ
     if (threads <= 1) {
       for (std::uint64_t c = 0; c < info.chunks; ++c) run_one(c);
     } else {
-      // This thread is one of the crew. The others live for one launch: a program that forks finds none missing.
       std::atomic<std::uint64_t> next{0};
-      auto run_rest = [&] {
+      Crew::instance().run(static_cast<unsigned>(threads - 1), [&] {
         for (std::uint64_t c = next++; c < info.chunks; c = next++) run_one(c);
-      };
-      std::vector<std::thread> crew;
-      for (std::uint64_t t = 1; t < threads; ++t) crew.emplace_back(run_rest);
-      run_rest();
-      for (auto& t : crew) t.join();
+      });
     }
     _mm_setcsr(control);
     const bool valid = observer == nullptr || observer->join(forks);

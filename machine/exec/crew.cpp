@@ -1,0 +1,85 @@
+#include "crew.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <thread>
+#include <utility>
+
+namespace machine {
+namespace {
+
+Crew* the_crew = nullptr;
+
+// A child of fork() has none of its parent's threads: it gets a crew of its own when it launches something.
+void forget_crew() { the_crew = nullptr; }
+
+}  // namespace
+
+Crew& Crew::instance() {
+  static const int registered = pthread_atfork(nullptr, nullptr, forget_crew);
+  static std::mutex lock;
+  std::lock_guard guard(lock);
+  (void)registered;
+  // Never destroyed: its threads sleep on it until the process ends.
+  if (the_crew == nullptr) the_crew = new Crew;
+  return *the_crew;
+}
+
+void Crew::run(unsigned helpers, const std::function<void()>& work) {
+  {
+    std::unique_lock guard(lock_);
+    if (work_ != nullptr) {
+      guard.unlock();
+      return work();
+    }
+    while (started_ < helpers) start_helper();
+    work_ = &work;
+    wanted_ = helpers;
+    ++round_;
+  }
+  begin_.notify_all();
+  attempt(work);
+  std::unique_lock guard(lock_);
+  wanted_ = 0;
+  end_.wait(guard, [&] { return working_ == 0; });
+  work_ = nullptr;
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void Crew::attempt(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (...) {
+    std::lock_guard guard(lock_);
+    if (!failure_) failure_ = std::current_exception();
+  }
+}
+
+// The program's signals are not for helpers, but faults of the kernel that they run are.
+void Crew::start_helper() {
+  sigset_t kept, before;
+  sigfillset(&kept);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) sigdelset(&kept, fault);
+  pthread_sigmask(SIG_SETMASK, &kept, &before);
+  std::thread([this] { help(); }).detach();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ++started_;
+}
+
+void Crew::help() {
+  std::unique_lock guard(lock_);
+  for (std::uint64_t seen = 0;;) {
+    begin_.wait(guard, [&] { return round_ != seen && wanted_ > 0; });
+    seen = round_;
+    --wanted_;
+    ++working_;
+    const auto& work = *work_;
+    guard.unlock();
+    attempt(work);
+    guard.lock();
+    if (--working_ == 0) end_.notify_one();
+  }
+}
+
+}  // namespace machine
