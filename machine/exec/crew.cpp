@@ -1,29 +1,17 @@
 #include "crew.hpp"
 
-#include <pthread.h>
 #include <signal.h>
 
 #include <thread>
 #include <utility>
 
 namespace machine {
-namespace {
-
-Crew* the_crew = nullptr;
-
-// A child of fork() has none of its parent's threads: it gets a crew of its own when it launches something.
-void forget_crew() { the_crew = nullptr; }
-
-}  // namespace
 
 Crew& Crew::instance() {
-  static const int registered = pthread_atfork(nullptr, nullptr, forget_crew);
-  static std::mutex lock;
-  std::lock_guard guard(lock);
-  (void)registered;
-  // Never destroyed: its threads sleep on it until the process ends.
-  if (the_crew == nullptr) the_crew = new Crew;
-  return *the_crew;
+  // Never destroyed: its threads sleep on it until the process ends. The child of a fork() has none of them, and launches
+  // nothing: a device does not follow a fork.
+  static Crew* crew = new Crew;
+  return *crew;
 }
 
 void Crew::run(unsigned helpers, const std::function<void()>& work) {
