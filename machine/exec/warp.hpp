@@ -170,7 +170,8 @@ struct BlockCount {
 // Pages that a launch of several chunks has written, as they were before.
 class UndoLog;
 
-struct Worker {
+// Aligned, as its counters are: workers of one launch count on different cores.
+struct alignas(128) Worker {
   const Program* program = nullptr;
   const LaunchRequest* request = nullptr;
   const Options* options = nullptr;
@@ -178,7 +179,7 @@ struct Worker {
   Observer* observer = nullptr;
   UndoLog* undo = nullptr;
   std::uint64_t undo_last = 0;  // see UndoLog::save
-  std::vector<BlockCount> counts;
+  std::vector<BlockCount, LineAllocator<BlockCount>> counts;
   std::uint64_t bytes_loaded = 0, bytes_stored = 0;
   std::uint64_t executed = 0;      // warp instructions, kept for limits
   std::uint64_t memory_changes = 0;  // stores and atomics that changed a value others can see
