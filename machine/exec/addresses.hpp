@@ -47,9 +47,8 @@ inline void classify(Access& a) {
   for (unsigned l = 1; l < kWarp; ++l) jumps |= static_cast<Mask>(a.address[l] != a.address[l - 1] + a.width) << l;
   for (unsigned l = 0; l < kWarp; ++l) different |= static_cast<Mask>(a.address[l] != first) << l;
   a.breaks = (jumps | ~(a.lanes << 1)) & a.lanes;
-  a.shape = a.breaks == 1 && a.lanes == kFullMask                     ? Shape::contiguous
-            : a.breaks == a.lanes && (different & a.lanes) == 0 ? Shape::uniform
-                                                                      : Shape::scattered;
+  const bool one_run = a.breaks == 1 && a.lanes == kFullMask, one_place = a.breaks == a.lanes && (different & a.lanes) == 0;
+  a.shape = one_run ? Shape::contiguous : one_place ? Shape::uniform : Shape::scattered;
 }
 
 #endif

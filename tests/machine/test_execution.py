@@ -233,6 +233,21 @@ def test_wild_address_is_an_error_of_the_launch(tmp_path: Path) -> None:
     assert status.startswith("status: misaligned_address"), status
 
 
+@pytest.mark.parametrize("lanes", ["uniform", "one lane"])
+@pytest.mark.parametrize("space", ["local", "shared"])
+def test_the_end_of_a_space_is_found_when_its_address_wraps(tmp_path: Path, space: str, lanes: str) -> None:
+    """An offset so high that address and width wrap to zero, which looks like the first byte of the space."""
+    wide = space == "local"
+    high, register = ("0xfffffffffffffffc", "%d1") if wide else ("0xfffffffc", "%r3")
+    body = f".{space} .align 4 .b8 room[64]; mov.u{64 if wide else 32} {register}, {high};"
+    if lanes == "one lane":  # the others stay inside
+        kind = "b64" if wide else "b32"
+        body += f"setp.eq.u32 %p1, %t, 7; selp.{kind} {register}, {register}, 8, %p1;"
+    body += f"st.{space}.u32 [{register}], %t; ret; }}"
+    status, _ = launch(tmp_path, HEAD + PROLOGUE + body, "buf=4")
+    assert status.startswith("status: illegal_address"), status
+
+
 def test_endless_kernel_stops_at_the_limit(tmp_path: Path) -> None:
     """A gate that never ends."""
     text = HEAD + PROLOGUE + "L: add.u32 %r2, %r2, 1; bra L; ret; }"
