@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -21,7 +22,8 @@ void Crew::run(unsigned helpers, const std::function<void()>& work) {
       guard.unlock();
       return work();
     }
-    while (started_ < helpers) start_helper();
+    while (started_ < helpers && start_helper()) {
+    }
     work_ = &work;
     wanted_ = helpers;
     ++round_;
@@ -44,15 +46,22 @@ void Crew::attempt(const std::function<void()>& work) {
   }
 }
 
-// The program's signals are not for helpers, but faults of the kernel that they run are.
-void Crew::start_helper() {
+// The program's signals are not for helpers, but faults of the kernel that they run are. False when the system has no thread
+// to give: there are fewer helpers then.
+bool Crew::start_helper() {
   sigset_t kept, before;
   sigfillset(&kept);
   for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) sigdelset(&kept, fault);
   pthread_sigmask(SIG_SETMASK, &kept, &before);
-  std::thread([this] { help(); }).detach();
+  bool started = true;
+  try {
+    std::thread([this] { help(); }).detach();
+    ++started_;
+  } catch (const std::system_error&) {
+    started = false;
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  ++started_;
+  return started;
 }
 
 void Crew::help() {

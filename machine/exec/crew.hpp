@@ -18,7 +18,7 @@ class Crew {
   void run(unsigned helpers, const std::function<void()>& work);
 
  private:
-  void start_helper();
+  bool start_helper();
   void help();
   void attempt(const std::function<void()>& work);
   std::mutex lock_;
