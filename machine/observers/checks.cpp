@@ -119,9 +119,9 @@ bool CheckSet::join(std::span<const std::unique_ptr<Observer>> chunks) {
 void CheckSet::remember_written(const PageMap& pages) {
   for (const Page* page : pages.all()) {
     const std::uint64_t address = page->number << kPageShift;
-    if (!ArenaBits::covers(address) || (!page->marks.changes() && !page->undefined)) continue;
+    if (!ArenaBits::covers(address) || (!page->marks.changed() && !page->undefined)) continue;
     std::uint64_t* words = written_.words() + (address - kArenaBase) / 64;
-    for (unsigned w = 0; w < Marks::kWords; ++w) {
+    for (unsigned w = 0; w < kPageWords; ++w) {
       const std::uint64_t undefined = page->undefined ? (*page->undefined)[w] : 0;
       const std::uint64_t now = page->marks.changed(w) & ~undefined;
       if ((now | undefined) != 0) words[w] = (words[w] & ~undefined) | now;

@@ -186,7 +186,7 @@ void Initcheck::mark(std::uint64_t address, std::uint64_t bytes, bool defined, P
   for (std::uint64_t at = address; at < address + bytes; ++at) {
     Page& page = pages->at(at);
     if (defined && !page.undefined) continue;
-    if (!page.undefined) page.undefined = std::make_unique<Marks::Words>();
+    if (!page.undefined) page.undefined = std::make_unique<PageBits>();
     std::uint64_t& word = (*page.undefined)[(at & (kPageBytes - 1)) >> 6];
     const std::uint64_t bit = std::uint64_t{1} << (at & 63);
     word = defined ? word & ~bit : word | bit;

@@ -1,8 +1,9 @@
-// Which bytes of a page of global memory were read, written and changed by atomics: one bit a byte and kind.
+// Which bytes of a page of global memory were read, written and changed by atomics.
 #pragma once
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 
 #include "observers/bits.hpp"
@@ -23,59 +24,155 @@ enum class Touch : std::uint8_t {
 inline bool writes(Touch t) { return t == Touch::write || t == Touch::strong_write || t == Touch::atomic; }
 inline bool strong(Touch t) { return t == Touch::strong_read || t == Touch::strong_write || t == Touch::atomic; }
 
-struct Marks {
-  static constexpr unsigned kWords = kPageBytes / 64;
-  using Words = std::array<std::uint64_t, kWords>;
-  enum Kind : unsigned { kRead, kWritten, kAtomic };
+// What was done to a byte, as far as marks tell.
+enum class Deed : std::uint8_t { read, written, atomic };
+inline constexpr unsigned kDeeds = 3;
+inline Deed deed_of(Touch t) { return t == Touch::atomic ? Deed::atomic : writes(t) ? Deed::written : Deed::read; }
 
-  std::uint8_t kinds = 0;  // bit by Kind: whether any bit is set there
-  Words read{}, written{}, atomic{};
+inline constexpr unsigned kPageWords = kPageBytes / 64;
+using PageBits = std::array<std::uint64_t, kPageWords>;  // one bit a byte
 
-  static Kind kind_of(Touch t) { return t == Touch::atomic ? kAtomic : writes(t) ? kWritten : kRead; }
+// Bits of a page that change with every access: quick to set and to ask.
+class Marks {
+ public:
+  bool any(Deed d) const { return (deeds_ >> static_cast<unsigned>(d) & 1) != 0; }
+  const PageBits& bits(Deed d) const { return bits_[static_cast<unsigned>(d)]; }
+  std::uint64_t changed(unsigned w) const { return bits(Deed::written)[w] | bits(Deed::atomic)[w]; }
 
-  Words& of(Kind kind) { return kind == kRead ? read : kind == kWritten ? written : atomic; }
-  std::uint64_t changed(unsigned w) const { return written[w] | atomic[w]; }
-  bool changes() const { return (kinds & ~(1u << kRead)) != 0; }
-
-  void set(Kind kind, std::uint64_t first, std::uint64_t count) {
-    kinds |= static_cast<std::uint8_t>(1u << kind);
-    set_bits(of(kind).data(), first, count);
+  void set(Deed d, std::uint64_t first, std::uint64_t count) {
+    deeds_ |= static_cast<std::uint8_t>(1u << static_cast<unsigned>(d));
+    set_bits(bits_[static_cast<unsigned>(d)].data(), first, count);
   }
-  // Whether an access that reads, or writes, bytes marked here conflicts with what marked them.
+  // Whether an access that reads, or writes, these bytes conflicts with what is marked.
   bool conflicts(bool writing, std::uint64_t first, std::uint64_t count) const {
-    if (writing ? kinds == 0 : !changes()) return false;
+    if (writing ? deeds_ == 0 : deeds_ <= 1) return false;  // 1: only read
     std::uint64_t met = 0;
-    for_each_word(first, count, [&](std::uint64_t w, std::uint64_t mask) { met |= (changed(w) | (writing ? read[w] : 0)) & mask; });
+    for_each_word(first, count,
+                  [&](std::uint64_t w, std::uint64_t mask) { met |= (changed(w) | (writing ? bits(Deed::read)[w] : 0)) & mask; });
     return met != 0;
-  }
-  // Bytes of word w that both touched, at least one of them writing.
-  std::uint64_t meets(const Marks& o, unsigned w) const {
-    return (changed(w) & (o.read[w] | o.changed(w))) | (read[w] & o.changed(w));
-  }
-  bool meets(const Marks& o) const {
-    if (!changes() && !o.changes()) return false;
-    std::uint64_t met = 0;
-    for (unsigned w = 0; w < kWords; ++w) met |= meets(o, w);
-    return met != 0;
-  }
-  void add(const Marks& o) {
-    each_kind(o.kinds, [&](Kind k) {
-      const Words& from = const_cast<Marks&>(o).of(k);
-      Words& to = of(k);
-      for (unsigned w = 0; w < kWords; ++w) to[w] |= from[w];
-    });
-    kinds |= o.kinds;
   }
   void clear() {
-    each_kind(kinds, [&](Kind k) { of(k).fill(0); });
-    kinds = 0;
+    for (unsigned d = 0; d < kDeeds; ++d)
+      if ((deeds_ >> d & 1) != 0) bits_[d].fill(0);
+    deeds_ = 0;
   }
 
  private:
-  template <class F>
-  static void each_kind(unsigned kinds, F&& f) {
-    for (; kinds != 0; kinds &= kinds - 1) f(static_cast<Kind>(std::countr_zero(kinds)));
+  std::uint8_t deeds_ = 0;
+  std::array<PageBits, kDeeds> bits_{};
+};
+
+// The same for keeping. Most pages are touched in one stretch, and then its bounds say all.
+class KeptMarks {
+ public:
+  bool any(Deed d) const { return (deeds_ >> static_cast<unsigned>(d) & 1) != 0; }
+  bool changed() const { return deeds_ > 1; }
+  std::uint64_t word(Deed d, unsigned w) const {
+    const unsigned at = static_cast<unsigned>(d);
+    if (!any(d)) return 0;
+    return spread(d) ? bits_[at][w] : bounds_[at].word(w);
   }
+  std::uint64_t changed(unsigned w) const { return word(Deed::written, w) | word(Deed::atomic, w); }
+
+  void set(Deed d, std::uint64_t first, std::uint64_t count) {
+    const unsigned at = static_cast<unsigned>(d);
+    const Stretch more{static_cast<std::uint16_t>(first), static_cast<std::uint16_t>(first + count)};
+    if (!any(d)) {
+      deeds_ |= static_cast<std::uint8_t>(1u << at);
+      bounds_[at] = more;
+      return;
+    }
+    if (!spread(d) && (more.first > bounds_[at].end || bounds_[at].first > more.end)) spread_out(d);
+    bounds_[at] = bounds_[at].around(more);
+    if (spread(d)) set_bits(bits_[at].data(), first, count);
+  }
+  void add(const Marks& o) {
+    for (unsigned at = 0; at < kDeeds; ++at)
+      if (const Deed d = static_cast<Deed>(at); o.any(d)) add(d, o.bits(d));
+  }
+  void add(const KeptMarks& o) {
+    for (unsigned at = 0; at < kDeeds; ++at) {
+      const Deed d = static_cast<Deed>(at);
+      if (!o.any(d)) continue;
+      if (o.spread(d)) add(d, o.bits_[at]);
+      else set(d, o.bounds_[at].first, o.bounds_[at].count());
+    }
+  }
+  // Whether an access that reads, or writes, these bytes conflicts with what is marked.
+  bool conflicts(bool writing, std::uint64_t first, std::uint64_t count) const {
+    if (writing ? deeds_ == 0 : !changed()) return false;
+    std::uint64_t met = 0;
+    for_each_word(first, count, [&](std::uint64_t w, std::uint64_t mask) {
+      const auto at = static_cast<unsigned>(w);
+      met |= (changed(at) | (writing ? word(Deed::read, at) : 0)) & mask;
+    });
+    return met != 0;
+  }
+  // Bytes of word w that both touched, at least one of them writing.
+  std::uint64_t meets(const KeptMarks& o, unsigned w) const {
+    return (changed(w) & (o.word(Deed::read, w) | o.changed(w))) | (word(Deed::read, w) & o.changed(w));
+  }
+  bool meets(const KeptMarks& o) const {
+    for (unsigned a = 0; a < kDeeds; ++a)
+      for (unsigned b = a == 0 ? 1 : 0; b < kDeeds; ++b)
+        if (overlap(static_cast<Deed>(a), o, static_cast<Deed>(b))) return true;
+    return false;
+  }
+  void clear() { deeds_ = spread_ = 0; }
+
+ private:
+  struct Stretch {
+    std::uint16_t first = 0, end = 0;
+    std::uint64_t count() const { return std::uint64_t{end} - first; }
+    Stretch around(const Stretch& o) const { return {std::min(first, o.first), std::max(end, o.end)}; }
+    std::uint64_t word(unsigned w) const {
+      const int low = std::max(first - static_cast<int>(w) * 64, 0), high = std::min(end - static_cast<int>(w) * 64, 64);
+      return low >= high ? 0 : ~std::uint64_t{0} << low & ~std::uint64_t{0} >> (64 - high);
+    }
+  };
+
+  bool spread(Deed d) const { return (spread_ >> static_cast<unsigned>(d) & 1) != 0; }
+  // From bounds to bits.
+  void spread_out(Deed d) {
+    const unsigned at = static_cast<unsigned>(d);
+    spread_ |= static_cast<std::uint8_t>(1u << at);
+    bits_[at].fill(0);
+    set_bits(bits_[at].data(), bounds_[at].first, bounds_[at].count());
+  }
+  bool overlap(Deed d, const KeptMarks& o, Deed e) const {
+    if (!any(d) || !o.any(e)) return false;
+    const Stretch &a = bounds_[static_cast<unsigned>(d)], &b = o.bounds_[static_cast<unsigned>(e)];
+    if (a.first >= b.end || b.first >= a.end) return false;
+    std::uint64_t met = spread(d) || o.spread(e) ? 0 : 1;
+    for (unsigned w = std::max(a.first, b.first) / 64; met == 0 && w * 64 < std::min(a.end, b.end); ++w)
+      met = word(d, w) & o.word(e, w);
+    return met != 0;
+  }
+  void add(Deed d, const PageBits& bits) {
+    unsigned first = 0, last = kPageWords - 1, count = 0;
+    while (bits[first] == 0) ++first;
+    while (bits[last] == 0) --last;
+    for (std::uint64_t word : bits) count += static_cast<unsigned>(std::popcount(word));
+    const Stretch all{static_cast<std::uint16_t>(first * 64 + static_cast<unsigned>(std::countr_zero(bits[first]))),
+                      static_cast<std::uint16_t>(last * 64 + 64 - static_cast<unsigned>(std::countl_zero(bits[last])))};
+    if (count == all.count()) return set(d, all.first, count);
+    const unsigned at = static_cast<unsigned>(d);
+    if (!any(d)) {
+      deeds_ |= static_cast<std::uint8_t>(1u << at);
+      spread_ |= static_cast<std::uint8_t>(1u << at);
+      bounds_[at] = all;
+      bits_[at] = bits;
+      return;
+    }
+    if (!spread(d)) spread_out(d);
+    bounds_[at] = bounds_[at].around(all);
+    for (unsigned w = 0; w < kPageWords; ++w) bits_[at][w] |= bits[w];
+  }
+
+  std::uint8_t deeds_ = 0;   // bit by Deed: whether any byte is marked
+  std::uint8_t spread_ = 0;  // bit by Deed: not all of the bounds, `bits_` say which bytes; otherwise they say nothing
+  std::array<Stretch, kDeeds> bounds_{};
+  std::array<PageBits, kDeeds> bits_;
 };
 
 }  // namespace machine::checks

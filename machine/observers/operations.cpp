@@ -20,8 +20,10 @@ std::string name_of(const Operation& o) {
 }
 
 // Bytes that two operations touch in conflict; atomics do not conflict with each other.
-std::uint64_t meetings(const Marks& a, const Marks& b, unsigned w) {
-  return a.meets(b, w) & ~(a.atomic[w] & b.atomic[w] & ~(a.written[w] | b.written[w] | a.read[w] | b.read[w]));
+std::uint64_t meetings(const KeptMarks& a, const KeptMarks& b, unsigned w) {
+  const auto plain = [w](const KeptMarks& m) { return m.word(Deed::read, w) | m.word(Deed::written, w); };
+  const std::uint64_t atomics = a.word(Deed::atomic, w) & b.word(Deed::atomic, w);
+  return a.meets(b, w) & ~(atomics & ~(plain(a) | plain(b)));
 }
 
 const Trace* trace_at(const Page& page, unsigned byte, bool writing) {
@@ -129,7 +131,7 @@ void Operations::meet(const PageMap& one, const PageMap& other, Meeting& m) {
   for (const Page* a : few.sorted()) {
     const Page* b = many.find(a->number);
     if (!b) continue;
-    for (unsigned w = 0; w < Marks::kWords; ++w) {
+    for (unsigned w = 0; w < kPageWords; ++w) {
       const std::uint64_t hit = meetings(a->marks, b->marks, w);
       if (hit == 0) continue;
       const unsigned bit = static_cast<unsigned>(std::countr_zero(hit)), byte = w * 64 + bit;
@@ -156,7 +158,7 @@ void Operations::meet(const Range& range, const PageMap& pages, Meeting& m) {
         const unsigned byte = static_cast<unsigned>(at - start), w = byte / 64;
         const std::uint64_t bit = std::uint64_t{1} << (byte % 64);
         const bool written = (page.marks.changed(w) & bit) != 0;
-        if (!written && !(range.writes && (page.marks.read[w] & bit) != 0)) continue;
+        if (!written && !(range.writes && (page.marks.word(Deed::read, w) & bit) != 0)) continue;
         const Trace* there = trace_at(page, byte, written);
         // Volatile and atomic accesses are how a kernel and the host talk while it runs.
         if (range.host && there && strong(there->touch)) continue;

@@ -44,19 +44,19 @@ PageMap::~PageMap() {
   Pool<Page>::instance().give(t.pages);
   t.pages.clear(), t.spare.clear();
   if (t.by_number.size() > kKeptPlaces) t.by_number = {};
-  std::fill(t.by_number.begin(), t.by_number.end(), nullptr);
+  std::fill(t.by_number.begin(), t.by_number.end(), Tables::Place{});
   Pool<Tables>::instance().give({tables_});
 }
 
 std::size_t PageMap::place(std::uint64_t number) const {
-  const std::vector<Page*>& table = tables_->by_number;
+  const std::vector<Tables::Place>& table = tables_->by_number;
   std::size_t at = (number * 0x9e3779b97f4a7c15ULL) >> 32 & (table.size() - 1);
-  while (table[at] && table[at]->number != number) at = (at + 1) & (table.size() - 1);
+  while (table[at].page && table[at].number != number) at = (at + 1) & (table.size() - 1);
   return at;
 }
 
 Page* PageMap::find(std::uint64_t number) const {
-  return tables_ && !tables_->by_number.empty() ? tables_->by_number[place(number)] : nullptr;
+  return tables_ && !tables_->by_number.empty() ? tables_->by_number[place(number)].page : nullptr;
 }
 
 Page& PageMap::find_or_make(std::uint64_t number) {
@@ -76,11 +76,11 @@ void PageMap::insert(Page* page) {
   Tables& t = *tables_;
   t.pages.push_back(page);
   if (t.pages.size() * 2 <= t.by_number.size()) {
-    t.by_number[place(page->number)] = page;
+    t.by_number[place(page->number)] = {page->number, page};
     return;
   }
-  t.by_number.assign(std::max<std::size_t>(64, t.by_number.size() * 2), nullptr);
-  for (Page* each : t.pages) t.by_number[place(each->number)] = each;
+  t.by_number.assign(std::max<std::size_t>(64, t.by_number.size() * 2), {});
+  for (Page* each : t.pages) t.by_number[place(each->number)] = {each->number, each};
 }
 
 std::vector<Page*> PageMap::sorted() const {
@@ -107,13 +107,13 @@ bool PageMap::absorb(PageMap& other) {
     mine->marks.add(page->marks);
     for (unsigned i = 0; i < page->trace_count; ++i) mine->trace(page->traces[i]);
     if (page->undefined) {
-      if (!mine->undefined) mine->undefined = std::make_unique<Marks::Words>();
-      for (unsigned w = 0; w < Marks::kWords; ++w) (*mine->undefined)[w] |= (*page->undefined)[w];
+      if (!mine->undefined) mine->undefined = std::make_unique<PageBits>();
+      for (unsigned w = 0; w < kPageWords; ++w) (*mine->undefined)[w] |= (*page->undefined)[w];
     }
     merged.push_back(page);
   }
   other.tables_->pages = std::move(merged);  // what is left to it
-  std::fill(other.tables_->by_number.begin(), other.tables_->by_number.end(), nullptr);
+  std::fill(other.tables_->by_number.begin(), other.tables_->by_number.end(), Tables::Place{});
   other.recent_ = {};
   return apart;
 }

@@ -24,11 +24,11 @@ struct Trace {
 struct alignas(64) Page {
   std::uint64_t number = 0;  // address >> kPageShift
   Sheet* sheet = nullptr;    // what the running blocks do here, not yet in `marks`
-  std::unique_ptr<Marks::Words> undefined;  // bytes whose last write stored unwritten data
+  std::unique_ptr<PageBits> undefined;  // bytes whose last write stored unwritten data
   std::uint8_t trace_count = 0;
   std::uint8_t recent_trace = 0;
   std::array<Trace, 6> traces;
-  Marks marks;
+  KeptMarks marks;
 
   void trace(const Trace& touched) {
     Trace& t = traces[recent_trace];
@@ -73,7 +73,11 @@ class PageMap {
 
  private:
   struct Tables {
-    std::vector<Page*> by_number;  // open addressing, a power of two long, at most half full
+    struct Place {
+      std::uint64_t number = 0;
+      Page* page = nullptr;
+    };
+    std::vector<Place> by_number;  // open addressing, a power of two long, at most half full
     std::vector<Page*> pages;
     std::vector<Page*> spare;      // taken from the pool, not used yet
   };

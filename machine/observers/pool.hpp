@@ -22,7 +22,7 @@ class Pool {
   void take(std::vector<T*>& into, std::size_t count) {
     const std::lock_guard hold(lock_);
     while (free_.size() < count) {
-      owned_.push_back(std::make_unique<T[]>(kSlab));
+      owned_.push_back(std::make_unique_for_overwrite<T[]>(kSlab));
       for (std::size_t i = kSlab; i-- > 0;) free_.push_back(&owned_.back()[i]);
     }
     into.insert(into.end(), free_.end() - static_cast<std::ptrdiff_t>(count), free_.end());

@@ -83,7 +83,7 @@ void GlobalRaces::mark(const Access& a, const WarpPoint& point, std::uint32_t bl
   const Touch touch = touch_of(a);
   each_stretch(a, !writes(touch), [&](std::uint64_t address, std::uint64_t bytes) {
     each_page(pages, address, bytes, [&](Page& page, std::uint64_t first, std::uint64_t count) {
-      page.marks.set(Marks::kind_of(touch), first, count);
+      page.marks.set(deed_of(touch), first, count);
       page.trace(trace_of(point.pc, block, point.warp, touch, first, count));
     });
   });
@@ -91,7 +91,7 @@ void GlobalRaces::mark(const Access& a, const WarpPoint& point, std::uint32_t bl
 
 void GlobalRaces::mark_read(std::uint64_t address, std::uint64_t bytes, PageMap& pages) {
   each_page(pages, address, bytes,
-            [](Page& page, std::uint64_t first, std::uint64_t count) { page.marks.set(Marks::kRead, first, count); });
+            [](Page& page, std::uint64_t first, std::uint64_t count) { page.marks.set(Deed::read, first, count); });
 }
 
 void GlobalRaces::access(const BlockOrder& order, const WarpPoint& point, const Access& a) {
@@ -128,7 +128,7 @@ void GlobalRaces::take(const BlockOrder& order, unsigned warp, const Access& a, 
 // Marks what the access touches. Whether the running block had marked any of it in a way that conflicts.
 bool GlobalRaces::mark(unsigned warp, const Access& a, const Entry& entry) {
   const bool writing = writes(entry.touch);
-  const Marks::Kind kind = Marks::kind_of(entry.touch);
+  const Deed deed = deed_of(entry.touch);
   bool met = false;
   Page* page = nullptr;
   Marks* marks = nullptr;
@@ -148,7 +148,7 @@ bool GlobalRaces::mark(unsigned warp, const Access& a, const Entry& entry) {
       low = std::min(low, first), high = std::max(high, first + count);
       met |= marks->conflicts(writing, first, count);
       blocks_meet_ |= page->marks.conflicts(writing, first, count);
-      marks->set(kind, first, count);
+      marks->set(deed, first, count);
       address += count, bytes -= count;
     }
   });
