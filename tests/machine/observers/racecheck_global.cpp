@@ -216,6 +216,104 @@ void host_write_against_a_pending_copy_is_seen() {
   EXPECT(s.count("racecheck") == 1);
 }
 
+// A launch whose blocks run one after another in several chunks: accesses are marked, and described only where they meet.
+Stage apart(unsigned blocks = 2, std::uint32_t shared_bytes = 0) {
+  Stage s({"racecheck", "initcheck"}, kText, blocks, 64, shared_bytes, false, 2);
+  s.launch.resident_limit = 1;
+  return s;
+}
+
+void one_byte_among_what_was_written_down_is_seen() {
+  for (const unsigned others : {0u, 10u, 3000u}) {  // within what is written down, and beyond
+    Stage s = apart();
+    const std::uint64_t data = s.allocate(1 << 20);
+    s.begin();
+    s.touch(0, 1, 1, kLoad, Space::global, data + 4097, 0, 1, 1u << 7);
+    for (unsigned i = 0; i < others; ++i) s.touch(0, 1, 1, kLoad, Space::global, data + 8192 + 256 * (i % 999), 60, 4);
+    s.touch(0, 0, 0, kStore, Space::global, data + 4096, 4, 4);
+    EXPECT(s.end());
+    EXPECT(s.count("racecheck") == 1);
+  }
+}
+
+void barrier_puts_what_was_written_down_into_the_past() {
+  for (const unsigned others : {0u, 3000u}) {
+    Stage s = apart();
+    const std::uint64_t data = s.allocate(1 << 20);
+    s.begin();
+    for (unsigned i = 0; i <= others; ++i) s.touch(0, 1, 1, kLoad, Space::global, data + 256 * (i % 999), 60, 4);
+    s.barrier(0);
+    s.touch(0, 0, 0, kStore, Space::global, data, 4, 4);
+    s.barrier(0);
+    s.touch(0, 1, 1, kLoad, Space::global, data, 4, 4);
+    for (unsigned w = 0; w < 2; ++w) {  // in place: everybody's own
+      s.touch(0, w, 1, kLoad, Space::global, data + 4096 + 128 * w, 4, 4);
+      s.touch(0, w, 0, kStore, Space::global, data + 4096 + 128 * w, 4, 4);
+    }
+    EXPECT(s.end());
+    EXPECT(s.report.findings().empty());
+  }
+}
+
+void copy_in_flight_outlives_a_barrier() {
+  for (const bool waits : {false, true}) {
+    Stage s = apart(2, 1024);
+    const std::uint64_t data = s.allocate(1 << 20);
+    s.begin();
+    s.copy(0, 1, 1, data, 0);
+    if (waits) s.land(0, 1);
+    s.barrier(0);
+    for (unsigned i = 0; i < 3000; ++i) s.touch(0, 1, 1, kLoad, Space::global, data + 4096 + 256 * (i % 999), 60, 4);
+    s.touch(0, 0, 0, kStore, Space::global, data, 4, 4);
+    EXPECT(s.end());
+    EXPECT(s.count("racecheck") == (waits ? 0u : 1u));
+  }
+}
+
+void lanes_that_store_to_one_word_are_seen() {
+  Stage s = apart();
+  const std::uint64_t data = s.allocate(4096);
+  s.begin();
+  s.touch(0, 0, 0, kStore, Space::global, data, 0, 4);
+  EXPECT(s.end());
+  EXPECT(s.count("racecheck") == 1);
+}
+
+void blocks_of_one_chunk_that_meet_are_repeated() {
+  for (const std::uint64_t at : {0u, 511u, 512u}) {  // the last: side by side, and no conflict
+    Stage s = apart(4);
+    const std::uint64_t data = s.allocate(4096);
+    s.begin();
+    s.touch(0, 0, 1, kLoad, Space::global, data, 16, 16);
+    s.next_block(0, 1);
+    s.touch(0, 1, 0, kStore, Space::global, data + at, 0, 1, 1);
+    EXPECT(s.end() == (at == 512));
+  }
+}
+
+void shared_input_of_chunks_is_silent() {
+  Stage s = apart(4);
+  const std::uint64_t data = s.allocate(8192), out = s.allocate(8192);
+  s.begin();
+  for (unsigned b = 0; b < 4; b += 2)
+    for (unsigned w = 0; w < 2; ++w) {
+      s.touch(b, w, 1, kLoad, Space::global, data, 128, 4);             // every 32nd word
+      s.touch(b, w, 0, kStore, Space::global, out + 2 * b + 8 * w, 64, 4);  // words of all chunks, woven into each other
+    }
+  EXPECT(s.end());
+  EXPECT(s.report.findings().empty());
+}
+
+void chunks_that_meet_in_one_woven_byte_are_repeated() {
+  Stage s = apart(4);
+  const std::uint64_t out = s.allocate(8192);
+  s.begin();
+  s.touch(0, 0, 0, kStore, Space::global, out, 64, 4);
+  s.touch(2, 0, 0, kStore, Space::global, out + 8, 64, 4, ~(1u << 20));
+  s.touch(2, 0, 1, kLoad, Space::global, out + 64 * 20 + 3, 0, 1, 1);
+  EXPECT(!s.end());
+}
+
 }  // namespace
 
 int main() {
@@ -228,5 +326,8 @@ int main() {
               T(blocks_writing_the_same_bytes_are_seen), T(different_bytes_of_a_word_do_not_race),
               T(shared_input_is_silent_and_a_late_write_is_seen), T(race_inside_a_block_is_seen_and_a_barrier_orders),
               T(chunks_that_meet_are_repeated), T(unordered_kernels_are_seen_and_an_event_orders),
-              T(host_write_against_a_pending_copy_is_seen)});
+              T(host_write_against_a_pending_copy_is_seen), T(one_byte_among_what_was_written_down_is_seen),
+              T(barrier_puts_what_was_written_down_into_the_past), T(copy_in_flight_outlives_a_barrier),
+              T(lanes_that_store_to_one_word_are_seen), T(blocks_of_one_chunk_that_meet_are_repeated),
+              T(shared_input_of_chunks_is_silent), T(chunks_that_meet_in_one_woven_byte_are_repeated)});
 }

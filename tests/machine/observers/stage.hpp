@@ -108,6 +108,12 @@ class Stage {
       fork(b).block_begin(block);
     }
   }
+  // The next block of a chunk whose blocks run one after another.
+  void next_block(unsigned block, std::uint64_t index) {
+    fork(block).block_end(blocks[block]);
+    blocks[block].index = index;
+    fork(block).block_begin(blocks[block]);
+  }
   bool end() {
     for (auto& block : blocks) fork(block.index).block_end(block);
     const bool fine = all->join(forks);
