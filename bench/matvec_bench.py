@@ -46,6 +46,7 @@ SHAPES = (
     Shape(30720, 3840, 1, 31.5, 42.8),
     Shape(262144, 3840, 1, 226.8, 334.1),
     *(Shape(15360, 3840, b) for b in (2, 4, 8)),
+    *(Shape(3840, 15360, b) for b in (2, 8)),
 )
 
 
@@ -63,7 +64,7 @@ def fp4_call(kernel: Matvec, shape: Shape, scale_format: str, group: int, rows: 
     one = torch.ones(1, device="cuda")
     weights = torch.randint(0, 256, (count, shape.n, shape.k // 2), device="cuda", dtype=torch.uint8)
     scales = [random_scales((shape.n, shape.k // group), scale_format) for _ in range(count)]
-    options = {"group": group, "scale_format": scale_format, "rows_per_warp": rows}
+    options = {"group": group, "scale_format": scale_format, "rows_per_block": rows}
     launches = [fp4_args(weights[i], scales[i], one, x, y, **options) for i in range(count)]
     keep = (x, y, one, weights, scales)
     return lambda index, _keep=keep: kernel.launch(launches[index % count]), count, size
@@ -77,7 +78,7 @@ def fp8_call(kernel: Matvec, shape: Shape, rows: int) -> tuple[Call, int, int]:
     y = torch.empty(shape.b, shape.n, device="cuda", dtype=torch.float32)
     weights = torch.randint(0, 256, (count, shape.n, shape.k), device="cuda", dtype=torch.uint8)
     scales = torch.ones(shape.n, device="cuda")
-    launches = [fp8_args(weights[i], scales, x, y, rows_per_warp=rows) for i in range(count)]
+    launches = [fp8_args(weights[i], scales, x, y, rows_per_block=rows) for i in range(count)]
     keep = (x, y, weights, scales)
     return lambda index, _keep=keep: kernel.launch(launches[index % count]), count, size
 
@@ -109,7 +110,7 @@ def bench(shape: Shape, fp4: Matvec, fp8: Matvec) -> None:
     cublas = attempt(call, count)
     del call
     torch.cuda.empty_cache()
-    rows_choices = (0, 2, 4) if shape.b == 1 else (0,)
+    rows_choices = (0, 16, 32)
     kinds = [("NVFP4", "e4m3", 16), ("MXFP4", "e8m0", 32), ("FP4 bf16 scales", "bf16", 32)]
     recorded = {"NVFP4": shape.nvfp4, "MXFP4": shape.mxfp4}
     for name, scale_format, group in kinds:

@@ -19,7 +19,7 @@ class Fp4Args(ctypes.Structure):
     _fields_ = (
         [(name, ctypes.c_void_p) for name in ("weights", "scales", "tensor_scale", "x", "y")]
         + [(name, ctypes.c_int64) for name in ("n", "k", "weight_pitch", "scale_pitch", "x_pitch", "y_pitch")]
-        + [(name, ctypes.c_int32) for name in ("b", "group", "scale_format", "output_type", "rows_per_warp")]
+        + [(name, ctypes.c_int32) for name in ("b", "group", "scale_format", "output_type", "rows_per_block")]
     )
 
 
@@ -29,7 +29,7 @@ class Fp8Args(ctypes.Structure):
     _fields_ = (
         [(name, ctypes.c_void_p) for name in ("weights", "scales", "x", "y")]
         + [(name, ctypes.c_int64) for name in ("n", "k", "weight_pitch", "x_pitch", "y_pitch")]
-        + [(name, ctypes.c_int32) for name in ("b", "output_type", "rows_per_warp")]
+        + [(name, ctypes.c_int32) for name in ("b", "output_type", "rows_per_block")]
     )
 
 
@@ -64,7 +64,7 @@ def fp4_args(
     *,
     group: int,
     scale_format: str,
-    rows_per_warp: int = 0,
+    rows_per_block: int = 0,
 ) -> Fp4Args:
     """Arguments for packed weights [N, K/2] (uint8), scales [N, K/group], x [B, K] and y [B, N]."""
     args = Fp4Args()
@@ -74,17 +74,17 @@ def fp4_args(
     args.weight_pitch, args.scale_pitch = weights.stride(0), scales.stride(0)
     args.x_pitch, args.y_pitch = x.stride(0), y.stride(0)
     args.group, args.scale_format = group, SCALE_FORMATS[scale_format]
-    args.output_type, args.rows_per_warp = OUTPUT_TYPES[y.dtype], rows_per_warp
+    args.output_type, args.rows_per_block = OUTPUT_TYPES[y.dtype], rows_per_block
     return args
 
 
 def fp8_args(
-    weights: torch.Tensor, scales: torch.Tensor, x: torch.Tensor, y: torch.Tensor, *, rows_per_warp: int = 0
+    weights: torch.Tensor, scales: torch.Tensor, x: torch.Tensor, y: torch.Tensor, *, rows_per_block: int = 0
 ) -> Fp8Args:
     """Arguments for E4M3 weights [N, K] (uint8), scales [N] (fp32), x [B, K] and y [B, N]."""
     args = Fp8Args()
     args.weights, args.scales, args.x, args.y = (t.data_ptr() for t in (weights, scales, x, y))
     args.n, args.k, args.b = weights.shape[0], x.shape[1], x.shape[0]
     args.weight_pitch, args.x_pitch, args.y_pitch = weights.stride(0), x.stride(0), y.stride(0)
-    args.output_type, args.rows_per_warp = OUTPUT_TYPES[y.dtype], rows_per_warp
+    args.output_type, args.rows_per_block = OUTPUT_TYPES[y.dtype], rows_per_block
     return args

@@ -5,17 +5,22 @@
 //   t  one fp32 value in device memory
 //   x  bf16 [B, K], B from 1 to 8         y  bf16 or fp32 [B, N]
 //
-// One warp computes ROWS rows. In one step every lane takes 32 consecutive weights (16 bytes) of each row, a
-// warp 1024. Weights go through a ring of shared memory by cp.async; a lane copies only what it reads itself,
-// so the ring needs a wait and no barrier. Scales are fetched one step ahead, activations eight weights ahead.
+// A block computes 16 or 32 rows for all vectors, and its warps share the depth. The tensor cores take weights
+// as the rows of an mma and vectors as its 8 columns, so a further vector costs almost nothing. In one step a
+// warp takes 128 consecutive weights of each row, in four chunks of 32. A chunk is 16 bytes of a row, of which
+// each of a quad's four lanes decodes one word. Weights and scales go through a ring of shared memory by
+// cp.async; a warp copies only what it reads itself, so the ring needs no block barrier. Weights, scales and
+// activations are fetched one step ahead.
 //
-// An E2M1 magnitude is the high byte of an fp16 number whose low byte is zero, so one byte-permute over a
-// table of eight bytes decodes four weights: no table in memory.
+// One byte-permute decodes four weights, from a table of eight bytes in two registers: as long as no magnitude
+// reaches 2, all that differs between bf16 magnitudes of E2M1 is the byte of their bits 13 to 6. So weights are
+// decoded as -W / 4, and one product at the end takes that back.
 //
-// Order of additions: sixteen weights run into one raw fp32 chain by FMAs, a lane's step into two; each chain is
-// then scaled and added to the lane's total by one FMA, chain after chain, step after step; the lanes' totals
-// are added in pairs 16, 8, 4, 2 and 1 lanes apart; one product with t, one rounding to y. Products of a weight
-// and an activation are exact.
+// Order of additions (mma is mma.sync.m16n8k16, bf16 in, fp32 out, with the tensor core's truncation): the raw
+// sum of a group is a chain of two mma, the first over the first four weights of each octet, the second over the
+// last four. It is scaled and added to the warp's total by one FMA, group after group, step after step. The
+// warps' totals are added in order; one product with -4, which is exact, one with t, one rounding to y. Products
+// of a weight and an activation are exact.
 //
 // What a scale code means is what its format says: E4M3 0x7F and 0xFF and E8M0 0xFF are NaN and reach y, E8M0
 // code 0 is 2^-127, and a negative scale is used with its sign. Do not compile with -ftz=true or
@@ -41,23 +46,23 @@ struct fp4_matvec_args {
   int64_t n;
   int64_t k;             // a multiple of group, at most 2^30
   int64_t weight_pitch;  // bytes, a multiple of 16, at least k / 2
-  int64_t scale_pitch;   // elements, at least k / group, even where group is 16
+  int64_t scale_pitch;   // elements, at least k / group, even where group is 16; fast as a multiple of 16 bytes
   int64_t x_pitch;       // elements, a multiple of 8, at least k
   int64_t y_pitch;       // elements, at least n
   int32_t b;
   int32_t group;
-  int32_t scale_format;   // fp4_scale_format
-  int32_t output_type;    // fp4_output_type
-  int32_t rows_per_warp;  // 0: chosen by the plan; 2 or 4 pins it where b is 1
+  int32_t scale_format;    // fp4_scale_format
+  int32_t output_type;     // fp4_output_type
+  int32_t rows_per_block;  // 0: chosen by the plan; 16 or 32 pins it
 };
 
 struct fp4_matvec_plan_result {
   int32_t warp_step;       // weights of one row that a warp takes in one iteration
-  int32_t lane_step;       // weights of one row that a lane takes in one iteration
+  int32_t step;            // the same of a block
   int32_t pipeline_depth;  // iterations whose weights are in flight or in use at once
-  int32_t rows_per_warp;
+  int32_t warps_per_block;
   int32_t rows_per_block;
-  int32_t columns;  // columns the chosen kernel computes, b rounded up to 1, 2, 4 or 8
+  int32_t passes;  // over a chunk: 2 where group is 16 and b more than 4, or 1
   int32_t iterations;
   int64_t grid;
 };
@@ -74,21 +79,24 @@ cudaError_t fp4_matvec_launch(const fp4_matvec_args* args, cudaStream_t stream);
 namespace fp4_matvec {
 
 constexpr int kLanes = 32;
-constexpr int kWarps = 4;
-constexpr int kDepth = 4;
-constexpr int kChain = 16;                       // weights in one raw accumulator chain
-constexpr int kLaneWeights = 32;                 // two chains, 16 bytes
-constexpr int kWarpStep = kLanes * kLaneWeights;
-constexpr int kOctets = kLaneWeights / 8;        // eight weights: one 32-bit word of W, 16 bytes of x
+constexpr int kDepth = 2;
+constexpr int kChunkWeights = 32;  // 16 bytes of a row
+constexpr int kChunks = 4;         // of a warp's step
+constexpr int kWarpStep = kChunks * kChunkWeights;
+constexpr int kRowBytes = kWarpStep / 2;  // of a row and a warp's step
 constexpr int kMaxBatch = 8;
 constexpr int64_t kMaxK = int64_t{1} << 30;
 constexpr int64_t kMaxGrid = 2147483647;
-// Warps on one SM below which four rows a warp leave it without enough of them to hide latency.
-constexpr int kBusyWarps = 12;
-constexpr unsigned kFullWarp = 0xffffffffu;
-// Blocks that registers must leave room for on one SM.
-template <int BATCH>
-constexpr int kResidentBlocks = BATCH <= 2 ? 5 : BATCH == 4 ? 4 : 0;
+// A block's warps, and the blocks that registers leave room for on one SM. With 16 rows many warps share the
+// depth, for matrices of few rows; with 32 rows a warp does more work with the activations that it fetches.
+template <int ROWS>
+constexpr int kWarps = ROWS == 16 ? 16 : 8;
+template <int ROWS>
+constexpr int kResidentBlocks = ROWS == 16 ? 2 : 3;
+constexpr float kUndoDecode = -4.0f;  // weights are decoded as -W / 4
+
+template <fp4_scale_format FORMAT>
+constexpr int kScaleSize = FORMAT == FP4_SCALE_BF16 ? 2 : 1;
 
 __device__ __forceinline__ uint32_t permute_bytes(uint32_t low, uint32_t high, uint32_t selector) {
   uint32_t result;
@@ -96,15 +104,25 @@ __device__ __forceinline__ uint32_t permute_bytes(uint32_t low, uint32_t high, u
   return result;
 }
 
-__device__ __forceinline__ void copy_async(uint4* destination, const uint8_t* source) {
-  const auto shared = static_cast<uint32_t>(__cvta_generic_to_shared(destination));
-  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(shared), "l"(source) : "memory");
+__device__ __forceinline__ uint32_t shared_address(const void* pointer) {
+  return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
-// Copies `bytes` (0 to 16) and zeroes the rest of the 16; bytes that are not copied are not read.
-__device__ __forceinline__ void copy_async(uint4* destination, const uint8_t* source, int bytes) {
-  const auto shared = static_cast<uint32_t>(__cvta_generic_to_shared(destination));
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(source), "r"(bytes)
+template <int BYTES>
+__device__ __forceinline__ void copy_async(uint32_t shared, const void* source) {
+  if constexpr (BYTES == 16) {
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(shared), "l"(source) : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared), "l"(source), "n"(BYTES)
+                 : "memory");
+  }
+}
+
+// Copies `bytes` (0 to BYTES) and zeroes the rest; bytes that are not copied are not read.
+template <int BYTES>
+__device__ __forceinline__ void copy_async(uint32_t shared, const void* source, int bytes) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared), "l"(source), "n"(BYTES),
+               "r"(bytes)
                : "memory");
 }
 
@@ -113,6 +131,23 @@ __device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_
 template <int PENDING>
 __device__ __forceinline__ void wait_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+}
+
+// Four 8x8 matrices of 16-bit elements, one row address a lane: two chunks of 16 rows.
+__device__ __forceinline__ void load_matrices(uint32_t (&upper)[2], uint32_t (&lower)[2], uint32_t row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(upper[0]), "=r"(lower[0]), "=r"(upper[1]), "=r"(lower[1])
+               : "r"(row)
+               : "memory");
+}
+
+// d += a * b, a 16x16 row-major, b 16x8 column-major.
+__device__ __forceinline__ void mma(float (&d)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3,
+                                    uint32_t b0, uint32_t b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
 
 __device__ __forceinline__ float2 halves_to_floats(uint32_t pair) {
@@ -130,105 +165,78 @@ __device__ __forceinline__ uint16_t round_to_bf16(float value) {
   return bits;
 }
 
-// Eight E2M1 codes, first weight in the lowest nibble, to fp32.
-__device__ __forceinline__ void decode_weights(uint32_t codes, float (&weight)[8]) {
-  constexpr uint32_t kBelowTwo = 0x3e3c3800u;  // high bytes of the fp16 numbers 0, 0.5, 1, 1.5
-  constexpr uint32_t kFromTwo = 0x46444240u;   // 2, 3, 4, 6
-  // A selector's bit 3 would replicate the byte's sign bit, and a code's bit 3 is its sign: masked here, put
-  // into the bytes' own sign bits below.
-  const uint32_t magnitudes = codes & 0x77777777u;
-  const uint32_t even_signs = codes << 4;
-  const uint32_t first = permute_bytes(kBelowTwo, kFromTwo, magnitudes) |
-                         (permute_bytes(even_signs, codes, 0x5140) & 0x80808080u);
-  const uint32_t last = permute_bytes(kBelowTwo, kFromTwo, magnitudes >> 16) |
-                        (permute_bytes(even_signs, codes, 0x7362) & 0x80808080u);
-  const float2 pairs[4] = {
-      halves_to_floats(permute_bytes(first, 0, 0x1404)), halves_to_floats(permute_bytes(first, 0, 0x3424)),
-      halves_to_floats(permute_bytes(last, 0, 0x1404)), halves_to_floats(permute_bytes(last, 0, 0x3424))};
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    weight[2 * i] = pairs[i].x;
-    weight[2 * i + 1] = pairs[i].y;
-  }
-}
+// What the byte-permutes select from.
+struct Tables {
+  uint32_t below_two;  // bits 13 to 6 of the bf16 numbers 0, 0.5, 1 and 1.5, each divided by 4
+  uint32_t from_two;   // the same of 2, 3, 4 and 6
+  uint32_t positive;   // in every byte a 2 and no sign
 
-__device__ __forceinline__ void unpack_activations(const uint4& octet, float (&value)[8]) {
-  const uint32_t words[4] = {octet.x, octet.y, octet.z, octet.w};
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    value[2 * i] = __uint_as_float(words[i] << 16);
-    value[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000u);
-  }
-}
-
-// Scales of a lane's two chains, packed as they lie in memory: two bytes, or two bf16 numbers.
-using ScalePair = uint32_t;
-
-template <fp4_scale_format FORMAT>
-struct ScaleStorage {
-  using Single = uint8_t;
-  using Pair = uint16_t;
+  // `zero`: one that the compiler cannot see, or it would load these constants anew for every use.
+  __device__ __forceinline__ explicit Tables(uint32_t zero)
+      : below_two(0xfbfaf800u | zero), from_two(0xfffefdfcu), positive(0x02020202u | zero) {}
 };
 
-template <>
-struct ScaleStorage<FP4_SCALE_BF16> {
-  using Single = uint16_t;
-  using Pair = uint32_t;
-};
+// Eight E2M1 codes, first weight in the lowest nibble, to bf16 pairs of -weight / 4.
+__device__ __forceinline__ void decode_weights(const Tables& tables, uint32_t codes, uint32_t (&pair)[4]) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const uint32_t four = half == 0 ? codes : codes >> 16;
+    // A code's bit 3 is its sign, and a selector's bit 3 replicates the sign bit of the byte selected: masked
+    // for the magnitudes; without the mask it turns a byte of `positive` into 0.
+    const uint32_t magnitudes = permute_bytes(tables.below_two, tables.from_two, four & 0x7777u);
+    const uint32_t signs = permute_bytes(tables.positive, tables.positive, four);
+    pair[2 * half] = permute_bytes(magnitudes, signs, 0x5140) << 6;
+    pair[2 * half + 1] = permute_bytes(magnitudes, signs, 0x7362) << 6;
+  }
+}
 
 __device__ __forceinline__ float decode_e8m0(uint32_t code) {
-  const uint32_t bits = code == 0 ? 0x00400000u : code << 23;
-  return __uint_as_float(code == 0xff ? 0x7fffffffu : bits);
+  const float value = fmaxf(__uint_as_float(code << 23), 0x1p-127f);  // code 0 is 2^-127
+  return fmaf(value, 0.0f, value);                                    // infinity, code 0xFF, becomes NaN
 }
 
+// Scales 2 * number and 2 * number + 1 of those packed in `words`.
 template <fp4_scale_format FORMAT>
-__device__ __forceinline__ float2 decode_scales(ScalePair pair) {
+__device__ __forceinline__ float2 decode_scales(const uint32_t* words, int number) {
   if constexpr (FORMAT == FP4_SCALE_BF16) {
-    return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000u)};
-  } else if constexpr (FORMAT == FP4_SCALE_E8M0) {
-    return {decode_e8m0(pair & 0xffu), decode_e8m0(pair >> 8)};
+    return {__uint_as_float(words[number] << 16), __uint_as_float(words[number] & 0xffff0000u)};
   } else {
+    const uint32_t pair = number % 2 == 0 ? words[number / 2] & 0xffffu : words[number / 2] >> 16;
+    if constexpr (FORMAT == FP4_SCALE_E8M0) {
+      return {decode_e8m0(pair & 0xffu), decode_e8m0(pair >> 8)};
+    } else {
 #if __CUDA_ARCH__ >= 890
-    uint32_t halves;
-    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(static_cast<uint16_t>(pair)));
-    return halves_to_floats(halves);
+      uint32_t halves;
+      asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(static_cast<uint16_t>(pair)));
+      return halves_to_floats(halves);
 #else
-    // Exponent and fraction fit into fp16 at 2^-8 of their value, subnormals among fp16's own.
-    const uint32_t spread = permute_bytes(pair, 0, 0x1404);
-    const float2 scaled = halves_to_floats((spread & 0x80008000u) | ((spread & 0x7f007f00u) >> 1));
-    const float nan = __uint_as_float(0x7fffffffu);
-    return {(pair & 0x7fu) == 0x7fu ? nan : scaled.x * 256.0f,
-            (pair & 0x7f00u) == 0x7f00u ? nan : scaled.y * 256.0f};
+      // Exponent and fraction fit into fp16 at 2^-8 of their value, subnormals among fp16's own.
+      const uint32_t spread = permute_bytes(pair, 0, 0x1404);
+      const float2 scaled = halves_to_floats((spread & 0x80008000u) | ((spread & 0x7f007f00u) >> 1));
+      const float nan = __uint_as_float(0x7fffffffu);
+      return {(pair & 0x7fu) == 0x7fu ? nan : scaled.x * 256.0f,
+              (pair & 0x7f00u) == 0x7f00u ? nan : scaled.y * 256.0f};
 #endif
+    }
   }
 }
 
-// Loads the scales of 32 weights of which `remaining` are left in the row (more than 32 count as 32). A chain
-// past the row's end gets a scale of zero, and nothing is read for it.
-template <fp4_scale_format FORMAT>
-__device__ __forceinline__ ScalePair load_scales(const void* source, bool two, int remaining) {
-  using Single = typename ScaleStorage<FORMAT>::Single;
-  using Pair = typename ScaleStorage<FORMAT>::Pair;
-  if (two && remaining > kChain) return __ldg(static_cast<const Pair*>(source));
-  if (remaining <= 0) return 0;
-  const ScalePair first = __ldg(static_cast<const Single*>(source));
-  return two ? first : first * ((1u << 8 * sizeof(Single)) + 1);
-}
-
-// Eight activations of one column; zeros, and no read, past K and for columns that only round b up.
-template <int BATCH>
-__device__ __forceinline__ uint4 load_activations(const fp4_matvec_args& args, int column, int k) {
-  if ((BATCH > 2 && column >= args.b) || k >= static_cast<int>(args.k)) return {0, 0, 0, 0};
-  const auto* row = static_cast<const uint16_t*>(args.x) + column * args.x_pitch;
-  return __ldg(reinterpret_cast<const uint4*>(row + k));
-}
-
-__device__ __forceinline__ float sum_over_warp(float value) {
-#pragma unroll
-  for (int distance = kLanes / 2; distance > 0; distance /= 2) {
-    value += __shfl_xor_sync(kFullWarp, value, distance);
+template <int WORDS>
+__device__ __forceinline__ void load_words(uint32_t (&words)[WORDS], const uint8_t* shared) {
+  static_assert(WORDS == 1 || WORDS == 2 || WORDS == 4);
+  if constexpr (WORDS == 1) {
+    words[0] = *reinterpret_cast<const uint32_t*>(shared);
+  } else if constexpr (WORDS == 2) {
+    const uint2 loaded = *reinterpret_cast<const uint2*>(shared);
+    words[0] = loaded.x;
+    words[1] = loaded.y;
+  } else {
+    const uint4 loaded = *reinterpret_cast<const uint4*>(shared);
+    words[0] = loaded.x;
+    words[1] = loaded.y;
+    words[2] = loaded.z;
+    words[3] = loaded.w;
   }
-  return value;
 }
 
 __device__ __forceinline__ void store(const fp4_matvec_args& args, int column, int64_t row, float value) {
@@ -240,129 +248,173 @@ __device__ __forceinline__ void store(const fp4_matvec_args& args, int column, i
   }
 }
 
-template <fp4_scale_format FORMAT, int BATCH, int ROWS>
-__global__ void __launch_bounds__(kWarps * kLanes, kResidentBlocks<BATCH>)
+// An mma adds up what a quad's lanes hold. With a scale for 16 weights, lanes 0 and 1 hold one group of a chunk
+// and lanes 2 and 3 the next. Up to four vectors then have two columns each, with the activations of one group
+// and zeros for the other; TWO_PASSES, for more vectors, takes the groups one by one, a column for each vector.
+template <fp4_scale_format FORMAT, int GROUP, bool TWO_PASSES, int ROWS>
+__global__ void __launch_bounds__(kWarps<ROWS>* kLanes, kResidentBlocks<ROWS>)
     product(const fp4_matvec_args args) {
-  __shared__ uint4 ring[kWarps][kDepth][ROWS][kLanes];
+  constexpr int kGroups = kChunkWeights / GROUP;         // of a chunk
+  constexpr int kOwnColumns = TWO_PASSES ? 1 : kGroups;  // of a vector
+  constexpr int kOwnVectors = 2 / kOwnColumns;           // a lane holds two columns of an mma's result
+  constexpr int kOctets = ROWS / 8;                      // of rows: a lane holds one row of each
+  constexpr int kStep = kWarps<ROWS> * kWarpStep;
+  constexpr int kScaleBytes = kWarpStep / GROUP * kScaleSize<FORMAT>;  // of a row and a warp's step
+  constexpr int kWeightBytes = ROWS * kRowBytes;
+  constexpr int kStage = kWeightBytes + ROWS * kScaleBytes;  // weights row after row, then scales
+  __shared__ __align__(128) uint8_t rings[kWarps<ROWS>][kDepth * kStage];
 
   const int lane = threadIdx.x % kLanes;
   const int warp = threadIdx.x / kLanes;
-  const int64_t first_row = (static_cast<int64_t>(blockIdx.x) * kWarps + warp) * ROWS;
-  if (first_row >= args.n) return;
-
-  const int depth = static_cast<int>(args.k);
-  const int iterations = (depth + kWarpStep - 1) / kWarpStep;
+  const int quad = lane / 4;
+  const int place = lane % 4;
+  const int64_t first_row = static_cast<int64_t>(blockIdx.x) * ROWS;
   const int rows = static_cast<int>(min(args.n - first_row, static_cast<int64_t>(ROWS)));
-  const bool two_scales = args.group == kChain;
-  const int lane_scales = two_scales ? 2 : 1;
-  constexpr int kScaleBytes = sizeof(typename ScaleStorage<FORMAT>::Single);
-  const auto* weights = static_cast<const uint8_t*>(args.weights) + first_row * args.weight_pitch + lane * 16;
-  const auto* scales = static_cast<const uint8_t*>(args.scales) +
-                       (first_row * args.scale_pitch + lane * lane_scales) * kScaleBytes;
-  const int row_bytes = depth / 2;
-  const int64_t scale_row_bytes = args.scale_pitch * kScaleBytes;
-  const int scale_step_bytes = kLanes * lane_scales * kScaleBytes;
+  const int first_k = warp * kWarpStep;
+  const int depth = static_cast<int>(args.k) - first_k;  // of the row, from the warp's first step on
+  uint8_t* const ring = rings[warp];
 
-  // Both fetch a whole step of all rows without a question, and ask about every lane and row otherwise.
-  auto fetch_weights = [&](int iteration) {
-    auto& stage = ring[warp][iteration % kDepth];
-    const uint8_t* source = weights + iteration * (kWarpStep / 2);
-    if (rows == ROWS && (iteration + 1) * kWarpStep <= depth) {
+  // A lane copies chunk `place` of row `quad` in every octet of rows, and the scales of row `lane`. The XOR
+  // spreads the rows of an ldmatrix over all banks.
+  const int64_t octet_pitch = 8 * args.weight_pitch;
+  const int64_t scale_pitch = args.scale_pitch * kScaleSize<FORMAT>;
+  const auto* weights = static_cast<const uint8_t*>(args.weights) + (first_row + quad) * args.weight_pitch +
+                        first_k / 2 + place * 16;
+  const auto* scales = static_cast<const uint8_t*>(args.scales) + (first_row + lane) * scale_pitch +
+                       first_k / GROUP * kScaleSize<FORMAT>;
+  const bool scales_aligned =
+      (reinterpret_cast<uintptr_t>(args.scales) | static_cast<uintptr_t>(scale_pitch)) % kScaleBytes == 0;
+  const bool whole_rows = rows == ROWS && scales_aligned;
+  const uint32_t weights_to = shared_address(ring) + (quad * kChunks + (place ^ quad / 2)) * 16;
+  const uint32_t scales_to = shared_address(ring) + kWeightBytes + lane * kScaleBytes;
+
+  // Starts the copies of the warp's next step; from it on, `left` weights of a row are left. Asks about rows and
+  // lanes only where some have no whole step.
+  auto fetch = [&](int left, int stage) {
+    if (whole_rows && left >= kWarpStep) {
+      const uint8_t* from = weights;
 #pragma unroll
-      for (int r = 0; r < ROWS; ++r, source += args.weight_pitch) copy_async(&stage[r][lane], source);
-    } else {
-      const int left = min(max(row_bytes - iteration * (kWarpStep / 2) - lane * 16, 0), 16);
-#pragma unroll 1
-      for (int r = 0; r < ROWS; ++r, source += args.weight_pitch) {
-        const int bytes = r < rows ? left : 0;
-        copy_async(&stage[r][lane], bytes > 0 ? source : weights, bytes);
+      for (int octet = 0; octet < kOctets; ++octet, from += octet_pitch) {
+        copy_async<16>(weights_to + stage + octet * 8 * kRowBytes, from);
       }
-    }
-    commit_copies();
-  };
-
-  ScalePair next_scales[ROWS];
-  auto fetch_scales = [&](int iteration) {
-    const uint8_t* source = scales + iteration * scale_step_bytes;
-    if (two_scales && rows == ROWS && (iteration + 1) * kWarpStep <= depth) {
-#pragma unroll
-      for (int r = 0; r < ROWS; ++r, source += scale_row_bytes) {
-        next_scales[r] = load_scales<FORMAT>(source, true, kLaneWeights);
-      }
-    } else {
-      const int left = depth - iteration * kWarpStep - lane * kLaneWeights;
-#pragma unroll
-      for (int r = 0; r < ROWS; ++r, source += scale_row_bytes) {
-        next_scales[r] = load_scales<FORMAT>(source, two_scales, r < rows ? left : 0);
-      }
-    }
-  };
-
+      if (lane < ROWS) copy_async<kScaleBytes>(scales_to + stage, scales);
+    } else if (left > 0) {
 #pragma unroll 1
-  for (int i = 0; i < kDepth - 1; ++i) fetch_weights(i);
-  fetch_scales(0);
-  uint4 next_x[BATCH];
-#pragma unroll
-  for (int c = 0; c < BATCH; ++c) next_x[c] = load_activations<BATCH>(args, c, lane * kLaneWeights);
-  const float tensor_scale = __ldg(args.tensor_scale);
-
-  float total[ROWS][BATCH] = {};
+      for (int octet = 0; octet < kOctets; ++octet) {
+        const int in_row = min(max((left - place * kChunkWeights) / 2, 0), 16);
+        const int bytes = octet * 8 + quad < rows ? in_row : 0;
+        copy_async<16>(weights_to + stage + octet * 8 * kRowBytes,
+                       bytes > 0 ? weights + octet * octet_pitch : args.weights, bytes);
+      }
+      if (lane < ROWS) {
+        const int bytes = lane < rows ? min(left / GROUP * kScaleSize<FORMAT>, kScaleBytes) : 0;
+        if (scales_aligned) {
+          copy_async<kScaleBytes>(scales_to + stage, bytes > 0 ? scales : args.scales, bytes);
+        } else {
 #pragma unroll 1
-  for (int i = 0; i < iterations; ++i) {
-    // The stage refilled here was read in the iteration before, by this lane alone.
-    fetch_weights(i + kDepth - 1);
-    const int k = i * kWarpStep + lane * kLaneWeights;
-    float2 scale[ROWS];
-#pragma unroll
-    for (int r = 0; r < ROWS; ++r) scale[r] = decode_scales<FORMAT>(next_scales[r]);
-    fetch_scales(i + 1);
-    wait_copies<kDepth - 1>();
-
-    uint32_t codes[ROWS][kOctets];
-#pragma unroll
-    for (int r = 0; r < ROWS; ++r) {
-      const uint4 words = ring[warp][i % kDepth][r][lane];
-      codes[r][0] = words.x;
-      codes[r][1] = words.y;
-      codes[r][2] = words.z;
-      codes[r][3] = words.w;
-    }
-
-    float raw[ROWS][BATCH];
-#pragma unroll
-    for (int octet = 0; octet < kOctets; ++octet) {
-      const bool starts_chain = octet % 2 == 0;
-      float weight[ROWS][8];
-#pragma unroll
-      for (int r = 0; r < ROWS; ++r) decode_weights(codes[r][octet], weight[r]);
-      const int next_k = octet + 1 < kOctets ? k + (octet + 1) * 8 : k + kWarpStep;
-#pragma unroll
-      for (int c = 0; c < BATCH; ++c) {
-        float value[8];
-        unpack_activations(next_x[c], value);
-        next_x[c] = load_activations<BATCH>(args, c, next_k);
-#pragma unroll
-        for (int r = 0; r < ROWS; ++r) {
-          float sum = starts_chain ? weight[r][0] * value[0] : fmaf(weight[r][0], value[0], raw[r][c]);
-#pragma unroll
-          for (int j = 1; j < 8; ++j) sum = fmaf(weight[r][j], value[j], sum);
-          raw[r][c] = sum;
-          if (!starts_chain) {
-            total[r][c] = fmaf(octet < kOctets / 2 ? scale[r].x : scale[r].y, sum, total[r][c]);
+          for (int i = 0; i < kScaleBytes; ++i) {
+            ring[stage + kWeightBytes + lane * kScaleBytes + i] = i < bytes ? __ldg(scales + i) : 0;
           }
         }
       }
     }
-  }
-  wait_copies<0>();
+    commit_copies();
+    weights += kStep / 2;
+    scales += kStep / GROUP * kScaleSize<FORMAT>;
+  };
 
-#pragma unroll
-  for (int r = 0; r < ROWS; ++r) {
-#pragma unroll
-    for (int c = 0; c < BATCH; ++c) {
-      const float value = sum_over_warp(total[r][c]) * tensor_scale;
-      if (lane == r * BATCH + c && c < args.b && r < rows) store(args, c, first_row + r, value);
+  // A lane's part of column `quad`: the activations of the words that it decodes, or zeros.
+  const int vector = quad / kOwnColumns;
+  const bool has_x = vector < args.b && (kOwnColumns == 1 || place / 2 == quad % 2);
+  const auto* x = static_cast<const uint16_t*>(args.x) + vector * args.x_pitch + first_k + place * 8;
+  int x_left = has_x ? depth - place * 8 : 0;
+  uint4 next_x[kChunks];
+  auto fetch_x = [&](int chunk) {
+    next_x[chunk] = {0, 0, 0, 0};
+    if (x_left > chunk * kChunkWeights) {
+      next_x[chunk] = __ldg(reinterpret_cast<const uint4*>(x + chunk * kChunkWeights));
     }
+  };
+
+#pragma unroll 1
+  for (int i = 0; i < kDepth - 1; ++i) fetch(depth - i * kStep, i * kStage);
+#pragma unroll
+  for (int chunk = 0; chunk < kChunks; ++chunk) fetch_x(chunk);
+  const float tensor_scale = __ldg(args.tensor_scale);
+
+  // A lane's row for ldmatrix: the matrices are rows 0 to 7 and 8 to 15 of one chunk, then of the next.
+  const int matrix_row = lane % 16;
+  const uint32_t matrix =
+      shared_address(ring) + (matrix_row * kChunks + (lane / 16 ^ matrix_row / 2 % kChunks)) * 16;
+  const uint8_t* const own_scales = ring + kWeightBytes + quad * kScaleBytes;
+  const Tables tables(static_cast<uint32_t>(args.k >> 32));
+
+  float total[kOctets][kOwnVectors] = {};
+  int step = 0;
+#pragma unroll 1
+  for (int left = depth; left > 0; left -= kStep, ++step) {
+    wait_copies<kDepth - 2>();
+    __syncwarp();  // every lane's copies are there, and every lane is done with the stage refilled now
+    fetch(left - (kDepth - 1) * kStep, (step + kDepth - 1) % kDepth * kStage);
+    x += kStep;
+    x_left -= kStep;
+
+    const int stage = step % kDepth * kStage;
+    uint32_t scale_words[kOctets][kScaleBytes / 4];
+#pragma unroll
+    for (int octet = 0; octet < kOctets; ++octet) {
+      load_words(scale_words[octet], own_scales + stage + octet * 8 * kScaleBytes);
+    }
+    uint32_t codes[kOctets][2];
+#pragma unroll
+    for (int chunk = 0; chunk < kChunks; ++chunk) {
+#pragma unroll
+      for (int octet = 0; octet < kOctets; octet += 2) {
+        if (chunk % 2 == 0) {
+          const uint32_t first_chunk = matrix + stage + octet * 8 * kRowBytes;
+          load_matrices(codes[octet], codes[octet + 1], first_chunk ^ chunk * 16);
+        }
+        uint32_t upper[4], lower[4];  // of two octets of rows
+        decode_weights(tables, codes[octet][chunk % 2], upper);
+        decode_weights(tables, codes[octet + 1][chunk % 2], lower);
+#pragma unroll
+        for (int pass = 0; pass < (TWO_PASSES ? 2 : 1); ++pass) {
+          const bool takes_part = !TWO_PASSES || place / 2 == pass;
+          const uint4 own_x = takes_part ? next_x[chunk] : uint4{0, 0, 0, 0};
+          float raw[4] = {};
+          mma(raw, upper[0], lower[0], upper[1], lower[1], own_x.x, own_x.y);
+          mma(raw, upper[2], lower[2], upper[3], lower[3], own_x.z, own_x.w);
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            const int row = octet + i / 2, column = i % 2;
+            const int group = chunk * kGroups + (TWO_PASSES ? pass : column / kOwnVectors);
+            const float2 scale = decode_scales<FORMAT>(scale_words[row], group / 2);
+            float& sum = total[row][column % kOwnVectors];
+            sum = fmaf(group % 2 == 0 ? scale.x : scale.y, raw[i], sum);
+          }
+        }
+      }
+      fetch_x(chunk);
+    }
+  }
+
+  __syncwarp();  // the ring is free for the warp's totals, [vector][row]
+#pragma unroll
+  for (int octet = 0; octet < kOctets; ++octet) {
+#pragma unroll
+    for (int v = 0; v < kOwnVectors; ++v) {
+      reinterpret_cast<float*>(ring)[(place * kOwnVectors + v) * ROWS + octet * 8 + quad] = total[octet][v];
+    }
+  }
+  __syncthreads();
+  const int row = threadIdx.x % ROWS;
+  const int column = threadIdx.x / ROWS;
+  if (row < rows && column < args.b) {
+    float sum = 0.0f;
+#pragma unroll
+    for (const auto& totals : rings) sum += reinterpret_cast<const float*>(totals)[threadIdx.x];
+    // Adding zero keeps the zero of an empty sum positive.
+    store(args, column, first_row + row, fmaf(sum, kUndoDecode, 0.0f) * tensor_scale);
   }
 }
 
@@ -383,7 +435,7 @@ bool shapes_accepted(const fp4_matvec_args& a) {
   if (a.scale_pitch < a.k / a.group || (a.group == 16 && a.scale_pitch % 2 != 0)) return false;
   if (a.x_pitch < a.k || a.x_pitch % 8 != 0) return false;
   if (a.y_pitch < a.n) return false;
-  if (a.rows_per_warp != 0 && (a.b != 1 || (a.rows_per_warp != 2 && a.rows_per_warp != 4))) return false;
+  if (a.rows_per_block != 0 && a.rows_per_block != 16 && a.rows_per_block != 32) return false;
   return countable(a.n, a.weight_pitch, 1) && countable(a.n, a.scale_pitch, 2) &&
          countable(a.b, a.x_pitch, 2) && countable(a.b, a.y_pitch, 4);
 }
@@ -395,37 +447,33 @@ bool pointers_accepted(const fp4_matvec_args& a) {
          aligned(a.y, a.output_type == FP4_OUTPUT_F32 ? 4 : 2);
 }
 
-int columns_for(int b) { return b <= 2 ? b : b <= 4 ? 4 : 8; }
+int rows_per_block(const fp4_matvec_args& a, int sm_count) {
+  if (a.rows_per_block != 0) return a.rows_per_block;
+  return (a.n + 15) / 16 <= int64_t{kResidentBlocks<16>} * sm_count ? 16 : 32;
+}
 
-int rows_per_warp(const fp4_matvec_args& a, int sm_count) {
-  if (a.rows_per_warp != 0) return a.rows_per_warp;
-  const int64_t warps = (a.n + 3) / 4;
-  return a.b == 1 && warps >= static_cast<int64_t>(kBusyWarps) * sm_count ? 4 : 2;
+bool two_passes(const fp4_matvec_args& a) { return a.group == 16 && a.b > 4; }
+
+template <fp4_scale_format FORMAT, int ROWS>
+const void* kernel_for(const fp4_matvec_args& a) {
+  if (a.group == 32) return reinterpret_cast<const void*>(product<FORMAT, 32, false, ROWS>);
+  return two_passes(a) ? reinterpret_cast<const void*>(product<FORMAT, 16, true, ROWS>)
+                       : reinterpret_cast<const void*>(product<FORMAT, 16, false, ROWS>);
 }
 
 template <fp4_scale_format FORMAT>
-const void* kernel_for(const fp4_matvec_plan_result& plan) {
-  switch (plan.columns) {
-    case 1:
-      return plan.rows_per_warp == 4 ? reinterpret_cast<const void*>(product<FORMAT, 1, 4>)
-                                     : reinterpret_cast<const void*>(product<FORMAT, 1, 2>);
-    case 2:
-      return reinterpret_cast<const void*>(product<FORMAT, 2, 2>);
-    case 4:
-      return reinterpret_cast<const void*>(product<FORMAT, 4, 2>);
-    default:
-      return reinterpret_cast<const void*>(product<FORMAT, 8, 2>);
-  }
+const void* kernel_for(const fp4_matvec_args& a, int rows) {
+  return rows == 16 ? kernel_for<FORMAT, 16>(a) : kernel_for<FORMAT, 32>(a);
 }
 
-const void* kernel_for(int scale_format, const fp4_matvec_plan_result& plan) {
-  switch (scale_format) {
+const void* kernel_for(const fp4_matvec_args& a, int rows) {
+  switch (a.scale_format) {
     case FP4_SCALE_E4M3:
-      return kernel_for<FP4_SCALE_E4M3>(plan);
+      return kernel_for<FP4_SCALE_E4M3>(a, rows);
     case FP4_SCALE_E8M0:
-      return kernel_for<FP4_SCALE_E8M0>(plan);
+      return kernel_for<FP4_SCALE_E8M0>(a, rows);
     default:
-      return kernel_for<FP4_SCALE_BF16>(plan);
+      return kernel_for<FP4_SCALE_BF16>(a, rows);
   }
 }
 
@@ -435,16 +483,18 @@ extern "C" cudaError_t fp4_matvec_plan(const fp4_matvec_args* args, int sm_count
                                        fp4_matvec_plan_result* result) {
   using namespace fp4_matvec;
   if (!args || !result || sm_count < 1 || !shapes_accepted(*args)) return cudaErrorInvalidValue;
-  const int rows = rows_per_warp(*args, sm_count);
-  const int64_t grid = (args->n + kWarps * rows - 1) / (kWarps * rows);
+  const int rows = rows_per_block(*args, sm_count);
+  const int64_t grid = (args->n + rows - 1) / rows;
   if (grid > kMaxGrid) return cudaErrorInvalidConfiguration;
+  const int warps = rows == 16 ? kWarps<16> : kWarps<32>;
+  const int step = warps * kWarpStep;
   *result = {kWarpStep,
-             kLaneWeights,
+             step,
              kDepth,
+             warps,
              rows,
-             kWarps * rows,
-             columns_for(args->b),
-             static_cast<int32_t>((args->k + kWarpStep - 1) / kWarpStep),
+             two_passes(*args) ? 2 : 1,
+             static_cast<int32_t>((args->k + step - 1) / step),
              grid};
   return cudaSuccess;
 }
@@ -464,6 +514,6 @@ extern "C" cudaError_t fp4_matvec_launch(const fp4_matvec_args* args, cudaStream
 
   fp4_matvec_args passed = *args;
   void* arguments[] = {&passed};
-  return cudaLaunchKernel(kernel_for(args->scale_format, plan), dim3(static_cast<unsigned>(plan.grid)),
-                          dim3(kWarps * kLanes), arguments, 0, stream);
+  return cudaLaunchKernel(kernel_for(*args, plan.rows_per_block), dim3(static_cast<unsigned>(plan.grid)),
+                          dim3(static_cast<unsigned>(plan.warps_per_block * kLanes)), arguments, 0, stream);
 }

@@ -18,18 +18,17 @@ _FUNCTION = re.compile(
 
 SHARED = (
     "permute_bytes",
+    "shared_address",
     "copy_async",
     "commit_copies",
     "wait_copies",
+    "mma",
     "halves_to_floats",
     "round_to_bf16",
-    "unpack_activations",
-    "sum_over_warp",
     "store",
     "aligned",
     "countable",
-    "columns_for",
-    "rows_per_warp",
+    "rows_per_block",
 )
 """What both matvec kernels do alike. No header: a kernel is taken into another project as one file."""
 

@@ -18,7 +18,7 @@ from verify.fixture.schema import load_fixtures
 
 SM_COUNT = 132
 KERNELS = ("fp4_matvec", "fp8_matvec")
-WARP_STEP = {"fp4_matvec": 1024, "fp8_matvec": 512}
+WARP_STEP = {"fp4_matvec": 128, "fp8_matvec": 64}
 
 
 def plan(kernel: str, symbols: Mapping[str, Any], sm_count: int = SM_COUNT) -> dict[str, int]:
@@ -26,16 +26,18 @@ def plan(kernel: str, symbols: Mapping[str, Any], sm_count: int = SM_COUNT) -> d
     n, k, b, group = symbols["N"], symbols["K"], symbols["B"], symbols.get("group", 1)
     if k < group or k % group or b > 8:
         return {}
-    busy = b == 1 and -(-n // 4) >= 12 * sm_count
-    rows = symbols["pinned_rows"] or (4 if busy else 2)
-    return {
+    rows = symbols["pinned_rows"] or (16 if -(-n // 16) <= 2 * sm_count else 32)
+    warps = 16 if rows == 16 else 8
+    step = warps * WARP_STEP[kernel]
+    fields = {
         "warp_step": WARP_STEP[kernel],
-        "pipeline_depth": 4,
-        "rows_per_warp": rows,
-        "rows_per_block": 4 * rows,
-        "columns": b if b <= 2 else 4 if b <= 4 else 8,
-        "iterations": -(-k // WARP_STEP[kernel]),
+        "step": step,
+        "pipeline_depth": 2,
+        "warps_per_block": warps,
+        "rows_per_block": rows,
+        "iterations": -(-k // step),
     }
+    return {**fields, "passes": 2 if group == 16 and b > 4 else 1} if kernel == "fp4_matvec" else fields
 
 
 @cache

@@ -1,4 +1,7 @@
-"""The matvec kernels in NumPy single precision: their order of additions, each multiply-add rounded once."""
+"""The matvec kernels in NumPy: their order of additions, FMAs rounded once, and a tensor core of sm_80.
+
+Of the tensor cores that were measured that one keeps the fewest bits; see TENSOR_CORE_STEP.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,28 @@ import numpy as np
 from verify.case.case import Case
 from verify.oracle.formats import round_to
 
-LANES = 32
-
 
 def fused(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     """fl32(a * b + c) of single precision numbers; the product of two is exact in double precision."""
     return (a.astype(np.float64) * b.astype(np.float64) + c.astype(np.float64)).astype(np.float32)
+
+
+def truncated(values: np.ndarray, unit: np.ndarray) -> np.ndarray:
+    """Multiples of ``unit``, a power of two, toward zero."""
+    return np.trunc(values / unit) * unit
+
+
+def mma(accumulator: np.ndarray, products: np.ndarray) -> np.ndarray:
+    """accumulator ``[...]`` + exact products ``[..., n]``: eight at a time, aligned to 25 bits, truncated."""
+    total = accumulator.astype(np.float64)
+    for first in range(0, products.shape[-1], 8):
+        addends = np.concatenate([total[..., None], products[..., first : first + 8]], -1)
+        largest = np.abs(addends).max(-1)
+        exponent = np.frexp(np.where(largest > 0, largest, 1.0))[1] - 1
+        kept = truncated(addends, np.ldexp(1.0, exponent - 24)[..., None]).sum(-1)
+        result = np.frexp(np.where(kept != 0, kept, 1.0))[1] - 1
+        total = np.where(np.isfinite(kept), truncated(kept, np.ldexp(1.0, result - 23)), kept)
+    return total.astype(np.float32)
 
 
 def simulate(case: Case) -> np.ndarray:
@@ -22,39 +41,43 @@ def simulate(case: Case) -> np.ndarray:
     return round_to(case.dtype(case.contract.buffer("y")), total.astype(np.float64))
 
 
-def _lanes(values: np.ndarray, step: int, chain: int) -> np.ndarray:
+def _warps(values: np.ndarray, case: Case) -> np.ndarray:
+    """``[..., K]`` as ``[..., iterations, warps, warp_step]``."""
     *lead, depth = values.shape
-    padded = np.pad(values.astype(np.float32), [(0, 0)] * len(lead) + [(0, -depth % step)])
-    return padded.reshape(*lead, -1, LANES, step // LANES // chain, chain)
+    padded = np.pad(values, [(0, 0)] * len(lead) + [(0, -depth % case["step"])])
+    return padded.reshape(*lead, -1, case["warps_per_block"], case["warp_step"])
 
 
-def _butterfly(value: np.ndarray) -> np.ndarray:
-    lane = np.arange(LANES)
-    for distance in (16, 8, 4, 2, 1):
-        value = value + value[..., lane ^ distance]
-    return value[..., 0]
+def _in_order(warps: np.ndarray) -> np.ndarray:
+    total = warps[..., 0]
+    for warp in range(1, warps.shape[-1]):
+        total = total + warps[..., warp]
+    return total
 
 
 def _fp4(case: Case) -> np.ndarray:
-    step = case["warp_step"]
-    w = _lanes(case.f64("weights"), step, 16)[None]
-    s = _lanes(np.repeat(case.f64("scales"), case["group"], 1), step, 16)[None, ..., 0]
-    x = _lanes(case.f64("x"), step, 16)[:, None]
-    raw = (w[..., 0] * x[..., 0]).astype(np.float32)
-    for j in range(1, 16):
-        raw = fused(w[..., j], x[..., j], raw)
-    total = np.zeros((case["B"], case["N"], LANES), np.float32)
-    for iteration in range(raw.shape[2]):
-        for chain in range(2):
-            total = fused(s[:, :, iteration, :, chain], raw[:, :, iteration, :, chain], total)
-    return _butterfly(total) * np.float32(case.f64("tensor_scale")[0])
+    group = case["group"]
+    terms = _warps(case.f64("x"), case)[:, None] * _warps(-case.f64("weights") / 4, case)[None]
+    octets = terms.reshape(*terms.shape[:-1], -1, group // 8, 2, 4)
+    scales = _warps(np.repeat(case.f64("scales"), group, 1), case)[None, ..., ::group]
+    totals = np.zeros((*terms.shape[:2], terms.shape[3]), np.float32)
+    for iteration in range(terms.shape[2]):
+        for number in range(octets.shape[4]):
+            own = octets[:, :, iteration, :, number]
+            raw = np.zeros(own.shape[:-3], np.float32)
+            for half in range(2):
+                raw = mma(raw, own[..., half, :].reshape(*raw.shape, -1))
+            totals = fused(scales[:, :, iteration, :, number], raw, totals)
+    undone = fused(_in_order(totals), np.float32(-4), np.float32(0))
+    return undone * np.float32(case.f64("tensor_scale")[0])
 
 
 def _fp8(case: Case) -> np.ndarray:
-    step = case["warp_step"]
-    w, x = _lanes(case.f64("weights"), step, 8)[None], _lanes(case.f64("x"), step, 8)[:, None]
-    chains = np.zeros((case["B"], case["N"], LANES, 2), np.float32)
-    for iteration in range(w.shape[2]):
-        for j in range(8):
-            chains = fused(w[:, :, iteration, ..., j], x[:, :, iteration, ..., j], chains)
-    return _butterfly(chains[..., 0] + chains[..., 1]) * case.f64("scales").astype(np.float32)
+    terms = _warps(case.f64("x"), case)[:, None] * _warps(case.f64("weights"), case)[None]
+    words = terms.reshape(*terms.shape[:-1], 4, 4, 4)  # lane, word
+    chains = np.zeros((*terms.shape[:2], terms.shape[3], 2), np.float32)
+    for iteration in range(terms.shape[2]):
+        for word in range(4):
+            products = words[:, :, iteration, :, :, word].reshape(*chains.shape[:-1], 16)
+            chains[..., word % 2] = mma(chains[..., word % 2], products)
+    return _in_order(chains[..., 0] + chains[..., 1]) * case.f64("scales").astype(np.float32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import matvec_plan
 import numpy as np
 import pytest
 from matvec_plan import KERNELS, cases, contract, every_fixture
@@ -54,7 +55,7 @@ def test_the_bound_is_sound_over_many_samples(kernel: str) -> None:
 def random_case(kernel: str, rows: int, depth: int, columns: int, rng: np.random.Generator) -> Case:
     """Random codes and scales of random spread, fp32 results."""
     symbols = {"N": rows, "K": depth, "B": columns, "output": 1, "group": 16, "scale_format": 0}
-    plan = {"warp_step": 1024 if kernel == "fp4_matvec" else 512}
+    plan = matvec_plan.plan(kernel, {**symbols, "pinned_rows": int(rng.choice([16, 32]))})
     x = rng.standard_normal((columns, depth)) * np.exp2(rng.integers(-8, 9, depth) * rng.integers(0, 2))
     codes = rng.integers(0, 0x7F, (rows, depth)) | rng.integers(0, 2, (rows, depth)) << 7
     arrays = {"x": encode("bf16", x)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matvec_plan import KERNELS, cases, resolved
 
+from verify.fixture.resolve import ResolvedFixture
 from verify.oracle.formats import decode
 
 
@@ -55,17 +56,34 @@ def test_every_e4m3_weight_stands_alone_in_every_byte() -> None:
 
 def test_every_variant_runs() -> None:
     """Catches a template instantiation that no fixture reaches."""
-    variants = {
-        (r.symbols["scale_format"], r.plan["columns"], r.plan["rows_per_warp"])
+    four = {
+        (r.symbols["scale_format"], r.symbols["group"], r.plan["passes"], r.plan["rows_per_block"])
         for r in resolved("fp4_matvec")
     }
-    assert {(columns, rows) for _, columns, rows in variants} == {(1, 2), (1, 4), (2, 2), (4, 2), (8, 2)}
-    assert {number for number, _, _ in variants} == {0, 1, 2}
-    assert {(r.symbols["group"], r.symbols["scale_format"]) for r in resolved("fp4_matvec")} == {
-        (group, number) for group in (16, 32) for number in (0, 1, 2)
+    assert four == {
+        (number, group, passes, rows)
+        for number in (0, 1, 2)
+        for group, passes in ((16, 1), (16, 2), (32, 1))
+        for rows in (16, 32)
     }
-    eight = {(r.plan["columns"], r.plan["rows_per_warp"]) for r in resolved("fp8_matvec")}
-    assert eight == {(1, 2), (1, 4), (2, 2), (4, 2), (8, 2)}
+    assert {r.plan["rows_per_block"] for r in resolved("fp8_matvec")} == {16, 32}
+
+
+def test_whole_steps_and_ragged_ones_occur() -> None:
+    """Catches fixtures that leave out a path of the copies: all rows and lanes at once, or one by one."""
+    for kernel in KERNELS:
+        for rows in (16, 32):
+            own = [r for r in resolved(kernel) if r.plan["rows_per_block"] == rows]
+            whole = [r for r in own if r.symbols["N"] >= rows and r.symbols["K"] >= 2 * r.plan["step"]]
+            assert any(_scale_bytes(r) % 16 == 0 for r in whole)
+            assert any(r.symbols["N"] % rows and r.symbols["K"] % r.plan["warp_step"] for r in own)
+    assert any(_scale_bytes(r) % 4 and r.symbols["N"] >= 16 for r in resolved("fp4_matvec"))
+
+
+def _scale_bytes(fixture: ResolvedFixture) -> int:
+    """From one row of scales to the next; 0 without such rows."""
+    size = 2 if fixture.symbols.get("scale_format") == 2 else 1
+    return fixture.symbols.get("s_pitch", 0) * size
 
 
 def test_both_result_types_and_padded_pitches_occur() -> None:
