@@ -54,14 +54,16 @@ def test_the_bound_is_sound_over_many_samples(kernel: str) -> None:
 
 def random_case(kernel: str, rows: int, depth: int, columns: int, rng: np.random.Generator) -> Case:
     """Random codes and scales of random spread, fp32 results."""
-    symbols = {"N": rows, "K": depth, "B": columns, "output": 1, "group": 16, "scale_format": 0}
+    symbols = {"N": rows, "K": depth, "B": columns, "output": 1}
+    if kernel == "fp4_matvec":
+        symbols |= {"group": int(rng.choice([16, 32])) if depth % 32 == 0 else 16, "scale_format": 0}
     plan = matvec_plan.plan(kernel, {**symbols, "pinned_rows": int(rng.choice([16, 32]))})
     x = rng.standard_normal((columns, depth)) * np.exp2(rng.integers(-8, 9, depth) * rng.integers(0, 2))
     codes = rng.integers(0, 0x7F, (rows, depth)) | rng.integers(0, 2, (rows, depth)) << 7
     arrays = {"x": encode("bf16", x)}
     if kernel == "fp4_matvec":
         arrays["weights"] = rng.integers(0, 256, (rows, depth // 2)).astype(np.uint8)
-        arrays["scales"] = codes[:, : depth // 16].astype(np.uint8)
+        arrays["scales"] = codes[:, : depth // symbols["group"]].astype(np.uint8)
         arrays["tensor_scale"] = encode("f32", rng.standard_normal(1))
     else:
         arrays["weights"] = codes.astype(np.uint8)
