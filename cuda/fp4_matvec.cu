@@ -347,7 +347,7 @@ __global__ void __launch_bounds__(kWarps<ROWS>* kLanes, kResidentBlocks<ROWS>)
   const uint32_t matrix =
       shared_address(ring) + (matrix_row * kChunks + (lane / 16 ^ matrix_row / 2 % kChunks)) * 16;
   const uint8_t* const own_scales = ring + kWeightBytes + quad * kScaleBytes;
-  const Tables tables(static_cast<uint32_t>(args.k >> 32));
+  const Tables tables(static_cast<uint32_t>(args.k >> 32));  // k is below 2^32
 
   float total[kOctets][kOwnVectors] = {};
   int step = 0;
