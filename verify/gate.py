@@ -53,7 +53,6 @@ NATIVE_CHECKS: Mapping[str, Check] = {
     "poison": check_poison,
     "determinism": check_determinism,
     "launch": check_launch,
-    "traffic": check_traffic,
     "parity": check_parity,
 }
 
@@ -295,7 +294,7 @@ def run_checks(
 ) -> list[Outcome]:
     """The outcomes of the checks, with packs and outputs in ``folder``.
 
-    The tools run beside the native checks: they spend their time starting, not computing.
+    The tools and the count of traffic run beside the other checks, which spend their time in the oracle.
     """
     subject = Subject(
         ready.contract,
@@ -313,14 +312,16 @@ def run_checks(
     tools: list[Tool] = [t for t in TOOLS if t in checks]
     outcomes: list[Outcome] = []
     with ThreadPoolExecutor(1) as beside:
-        under_tools = beside.submit(check_tools, subject, tools) if tools else None
+        waiting = [beside.submit(check_tools, subject, tools)] if tools else []
+        waiting += [beside.submit(check_traffic, subject)] if "traffic" in checks else []
         for check in checks:
             if check in NATIVE_CHECKS:
                 progress(f"{ready.contract.name}: {check}")
                 outcomes += NATIVE_CHECKS[check](subject)
-        if under_tools is not None:
-            progress(f"{ready.contract.name}: {', '.join(tools)}")
-            outcomes += under_tools.result()
+        if waiting:
+            progress(f"{ready.contract.name}: {', '.join([*tools, *(c for c in checks if c == 'traffic')])}")
+        for done in waiting:
+            outcomes += done.result()
     if selection.keep is not None:
         try:
             outcomes = keep_reproductions(outcomes, subject, ready.build, selection.keep)

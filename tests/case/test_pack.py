@@ -14,7 +14,7 @@ import pytest
 from verify.case.case import Case
 from verify.case.expected import expected_bytes, interval_keys, ordered_keys
 from verify.case.fills import fill_table
-from verify.case.pack import PackError, case_bytes, placement, read_output, value_text, write_pack
+from verify.case.pack import CaseFiles, PackError, case_bytes, placement, read_output, value_text, write_pack
 from verify.case.run import FILLS, Fill, Fills, Run
 from verify.check.matrix import runs_for
 from verify.contract import Buffer, Contract, Global
@@ -164,6 +164,19 @@ def test_runs_of_one_case_share_its_file(tmp_path: Path) -> None:
     manifest = write_pack(tmp_path, runs)
     assert len(list(tmp_path.glob("*.case"))) == 1
     assert manifest.read_text().count("\nrun ") == len(FILLS)
+
+
+def test_packs_share_case_files(tmp_path: Path) -> None:
+    """Catches a case written again for every job, or another case's file in its place."""
+    files = CaseFiles(tmp_path / "cases")
+    cases = [padded_case(), padded_case(pitch=7)]
+    packs = [tmp_path / name for name in ("one", "two")]
+    for pack in packs:
+        write_pack(pack, [Run(f"run-{n}", case) for n, case in enumerate(cases)], files)
+    for pack in packs:
+        written = sorted(pack.glob("*.case"))
+        assert [path.read_bytes() for path in written] == [case_bytes(case) for case in cases]
+    assert len(list((tmp_path / "cases").iterdir())) == len(cases)
 
 
 @pytest.mark.parametrize("run_id", ["a b", "../x", "", "twice"])

@@ -33,7 +33,9 @@ count from the buffer's first byte, and are negative before it.
 
 from __future__ import annotations
 
+import os
 import re
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -105,10 +107,34 @@ class RunOutput:
     difference_count: int = 0
 
 
-def write_pack(folder: Path, runs: Sequence[Run]) -> Path:
+@dataclass(frozen=True)
+class CaseFiles:
+    """Case files that several packs share: each is written once, and linked from then on.
+
+    folder: where they are, made if need be, on the packs' file system. Threads may share it.
+    """
+
+    folder: Path
+    _written: dict[tuple[int, bool], tuple[Case, Path]] = field(default_factory=dict)
+
+    def link(self, case: Case, refused: bool, target: Path) -> None:
+        """Make ``target`` the file of a case. Raises PackError as :func:`case_bytes` does."""
+        key = (id(case), refused)
+        if key not in self._written:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(suffix=".case", dir=self.folder)
+            with os.fdopen(handle, "wb") as file:
+                file.write(case_bytes(case, refused=refused))
+            # The case is kept, for the id of one that is gone could be given again.
+            self._written[key] = (case, Path(name))
+        os.link(self._written[key][1], target)
+
+
+def write_pack(folder: Path, runs: Sequence[Run], files: CaseFiles | None = None) -> Path:
     """Write a manifest and its case files into ``folder`` (made if need be); the manifest's path.
 
-    Runs of one case share its file. Raises PackError for a run id that is used twice or is no file name.
+    Runs of one case share its file, and so do packs that are given the same ``files``. Raises PackError for a
+    run id that is used twice or is no file name.
     """
     folder.mkdir(parents=True, exist_ok=True)
     names: dict[int, str] = {}
@@ -117,7 +143,10 @@ def write_pack(folder: Path, runs: Sequence[Run]) -> Path:
     def file_of(case: Case, refused: bool) -> str:
         if id(case) not in names:
             name = f"{len(names):04d}-{re.sub(r'[^A-Za-z0-9._-]+', '-', case.id)}.case"
-            (folder / name).write_bytes(case_bytes(case, refused=refused))
+            if files is not None:
+                files.link(case, refused, folder / name)
+            else:
+                (folder / name).write_bytes(case_bytes(case, refused=refused))
             names[id(case)] = name
             kept.append(case)  # ids of cases that are gone could be given again
         return names[id(case)]

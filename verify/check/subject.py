@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from verify.case.case import Case
-from verify.case.pack import RunOutput, read_output, write_pack
+from verify.case.pack import CaseFiles, RunOutput, read_output, write_pack
 from verify.case.run import Run
 from verify.contract import Contract
 from verify.device.interface import Device, Execution, Job, RunResult, RunStatus, Tool
@@ -63,6 +63,10 @@ class Subject:
     plans: PlanQuestion = lambda asked: [{} for _ in asked]
     _expected: dict[str, Mapping[str, Quantity]] = field(default_factory=dict)
     _ran: dict[str, Ran] = field(default_factory=dict)
+    _files: CaseFiles = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._files = CaseFiles(self.folder / "cases")
 
     def expectation(self, case: Case) -> Mapping[str, Quantity]:
         """The case's reference and bounds, computed once."""
@@ -103,7 +107,7 @@ class Subject:
         folder = self.folder / name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        pack = write_pack(folder / "pack", runs)
+        pack = write_pack(folder / "pack", runs, self._files)
         # Under a tool the dirtying of shared memory costs seconds and proves nothing: the tool itself looks.
         quick = {"VERIFY_KEEP_SHARED": "1"} if tool else {}
         job = Job(
