@@ -4,8 +4,10 @@
 
 Runs every case of the fixtures of a kernel (default: flash_decode) on the CPU device, once a setting, and
 adds up the launches of that kernel alone: the harness's own kernels, start-up, parsing and transfers are not
-counted. One thread-instruction is one lane of one PTX instruction, guarded-off lanes included. The figures to
-reach, on one core: 1.0 G a second with all checks, and 1.3 times that with none; near-linear over cores.
+counted. One thread-instruction is one lane of one PTX instruction, guarded-off lanes included. Each setting
+is run several times, in turn with the others, and its fastest run counts: what else the machine does only
+adds. The figures to reach, on one core: 1.0 G a second with all checks, and 1.3 times that with none;
+near-linear over cores.
 """
 
 from __future__ import annotations
@@ -123,17 +125,18 @@ def main() -> None:
     )
     parser.add_argument("--arch", default="sm_90", choices=tuple(MULTIPROCESSORS))
     parser.add_argument("--cores", default=f"1,{os.cpu_count() or 1}", help="as 1,2,4")
+    parser.add_argument("--repeats", type=int, default=7, metavar="N", help="runs of each setting")
     given = parser.parse_args()
     cores = sorted({int(word) for word in given.cores.split(",")})
     machine_library()
     with tempfile.TemporaryDirectory(prefix="verify-speed-") as scratch:
         job = prepared_job(given.kernel, given.fixture, given.arch, Path(scratch))
-        speeds = [
-            measure(job, tools, count, given.arch, given.kernel.split("_")[0])
-            for tools in (TOOLS, ())
-            for count in cores
+        settings = [(tools, count) for tools in (TOOLS, ()) for count in cores]
+        runs = [
+            [measure(job, *setting, given.arch, given.kernel.split("_")[0]) for setting in settings]
+            for _ in range(given.repeats)
         ]
-    show(speeds)
+    show([max(same, key=lambda one: one.rate) for same in zip(*runs, strict=True)])
 
 
 if __name__ == "__main__":
