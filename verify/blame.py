@@ -9,6 +9,12 @@ from verify.finding import EXIT_USAGE
 EXIT_INTERNAL = 3
 
 
+def contract_frame(error: BaseException) -> traceback.FrameSummary | None:
+    """The innermost place in a contract's own file that an exception passed through."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((f for f in reversed(frames) if f.filename.endswith("_contract.py")), None)
+
+
 def blame(error: BaseException) -> tuple[str, int]:
     """One line that names file, line and error, and an exit code.
 
@@ -16,14 +22,14 @@ def blame(error: BaseException) -> tuple[str, int]:
     A ValueError is somebody's input. Anything else is a defect of the suite, and verifies nothing.
     """
     what = f"{type(error).__name__}: {_text(error)}"
-    frames = traceback.extract_tb(error.__traceback__)
-    own = next((f for f in reversed(frames) if f.filename.endswith("_contract.py")), None)
+    own = contract_frame(error)
     if own is not None:
         return f"{own.filename}:{own.lineno}: in {own.name}: {what}", EXIT_USAGE
     if isinstance(error, ValueError):
         return _text(error), EXIT_USAGE
-    if isinstance(error, OSError):
+    if isinstance(error, (OSError, MemoryError)):
         return what, EXIT_INTERNAL
+    frames = traceback.extract_tb(error.__traceback__)
     last = frames[-1] if frames else None
     where = f" ({last.filename}:{last.lineno})" if last is not None else ""
     return f"this is a defect of verify, not of the kernel: {what}{where}", EXIT_INTERNAL

@@ -52,7 +52,7 @@ def load_contract(path: Path) -> Contract:
     sys.modules[module_name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ContractError(f"{path}: {type(error).__name__}: {error}") from error
     contract = getattr(module, "CONTRACT", None)
     if not isinstance(contract, Contract):
@@ -121,6 +121,8 @@ def find_contracts(kernels: Sequence[str] = (), folders: Iterable[Path] = ()) ->
 
 
 def _contracts_named(kernel: str, folders: Iterable[Path]) -> list[Contract]:
+    if not kernel:
+        raise ContractError("a kernel's name is empty: leave it out for all of them")
     path = Path(kernel)
     if path.is_dir():
         contracts = [load_contract(p) for p in contract_files_below(path)]

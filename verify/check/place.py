@@ -16,6 +16,9 @@ REACH = 1 << 40
 NEAR = 1 << 20
 """The same before its start."""
 
+_NAMED = re.compile(r"[A-Za-z_]\w* \+ \d")
+"""The CPU device has named a variable of the kernel already: a ``__device__`` symbol, say."""
+
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 
 
@@ -25,7 +28,7 @@ def place_of(case: Case, bases: Mapping[str, int], address: str) -> str:
     bases: the device address of each buffer's first byte. address: text whose last hexadecimal number it is.
     """
     found = _ADDRESS.findall(address)
-    if not found:
+    if not found or _NAMED.match(address):
         return ""
     at = int(found[-1], 16)
     places = [_place(case, case.contract.buffer(name), at - base) for name, base in bases.items()]

@@ -21,9 +21,12 @@ def run_seconds() -> float:
     """What one run may take before its process is ended and the run is a hang: VERIFY_RUN_SECONDS, or 120."""
     text = os.environ.get("VERIFY_RUN_SECONDS", "120")
     try:
-        return float(text)
+        seconds = float(text)
     except ValueError:
-        raise ValueError(f"VERIFY_RUN_SECONDS: must be seconds, is {text!r}") from None
+        seconds = 0.0
+    if not seconds >= 1:
+        raise ValueError(f"VERIFY_RUN_SECONDS: must be a number of seconds from 1 up, is {text!r}")
+    return seconds
 
 
 @dataclass(frozen=True)

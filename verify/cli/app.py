@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from verify.blame import EXIT_INTERNAL, blame
+from verify.blame import EXIT_INTERNAL, blame, contract_frame
 from verify.cli import clean, doctor, list_, run, sanitize, show, tokens
 from verify.cli.console import USAGE_ERRORS, fail
 from verify.device import program_command
@@ -52,6 +52,11 @@ def main() -> None:
         raise SystemExit(error.exit_code) from None
     except (KeyboardInterrupt, typer.Abort):
         fail("interrupted; nothing was verified", 130)
+    except SystemExit as error:
+        # A contract that ends the process has proved nothing, whatever code it ends with.
+        if contract_frame(error) is None:
+            raise
+        _end(arguments, *blame(error))
     except USAGE_ERRORS as error:
         _end(arguments, str(error), EXIT_USAGE)
     except BuildError as error:

@@ -29,9 +29,7 @@ def run(
     quiet: options.Quiet = False,
     ladder: Annotated[
         bool,
-        typer.Option(
-            "--ladder", help="Climb the whole oracle ladder: op parity and token parity as well."
-        ),
+        typer.Option("--ladder", help="Climb the whole oracle ladder: op parity and token parity as well."),
     ] = False,
     findings: options.KeepFolder = Path("verify-findings"),
     allow_not_run: Annotated[

@@ -34,9 +34,7 @@ def tokens(
             rung = climb(choice, arch, progress)
     if as_json_text:
         report = asdict(rung.report) if rung.report else {}
-        out.print_json(
-            json.dumps({**report, **{k: v for k, v in asdict(rung).items() if k != "report"}})
-        )
+        out.print_json(json.dumps({**report, **{k: v for k, v in asdict(rung).items() if k != "report"}}))
     else:
         for line in rung.report.lines if rung.report else ():
             out.print(f"  {line}", markup=False, highlight=False)

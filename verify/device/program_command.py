@@ -24,6 +24,18 @@ _EPILOG = (
 )
 
 
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be a whole number from 0 up, is {text!r}")
+    return int(text)
+
+
+def _exit_code(text: str) -> int:
+    if not text.isdecimal() or int(text) > 255:
+        raise argparse.ArgumentTypeError(f"must be an exit code from 0 to 255, is {text!r}")
+    return int(text)
+
+
 def parser() -> argparse.ArgumentParser:
     """The options, each with the sentence that ``--help`` prints."""
     result = argparse.ArgumentParser(
@@ -36,20 +48,26 @@ def parser() -> argparse.ArgumentParser:
     add("--tool", action="append", metavar="|".join((*TOOLS, "all", "none")), help="(repeatable)")
     add("--device", choices=("cpu",), default="cpu", help="under compute-sanitizer, call it directly")
     add("--arch", choices=ARCHITECTURES, default="sm_90", help="the architecture that the device plays")
-    add("--seed", type=int, default=0, help="of every schedule choice; the report names it")
+    add("--seed", type=_count, default=0, help="of every schedule choice; the report names it")
     add("--strict", action="store_true", help="warnings count as findings")
     add("--log-file", type=Path, metavar="FILE", help="the report goes there, not to standard error")
-    add("--print-limit", type=int, default=100, metavar="N", help="print at most N findings, 0 for all")
-    add("--error-exitcode", type=int, default=EXIT_FINDINGS, metavar="N", help="exit code with findings")
+    add("--print-limit", type=_count, default=100, metavar="N", help="print at most N findings, 0 for all")
+    add(
+        "--error-exitcode",
+        type=_exit_code,
+        default=EXIT_FINDINGS,
+        metavar="N",
+        help="exit code with findings",
+    )
     add("--kernel-name", default="", metavar="TEXT", help="report only kernels whose name contains TEXT")
-    add("--launch-timeout", type=int, default=0, metavar="SECONDS", help="for one kernel, 0 for none")
+    add("--launch-timeout", type=_count, default=0, metavar="SECONDS", help="for one kernel, 0 for none")
     add(
         "--report-api-errors",
         choices=("explicit", "no"),
         default="explicit",
         help="are failed calls findings?",
     )
-    add("--threads", type=int, default=0, metavar="N", help="cores to use, 0 for all")
+    add("--threads", type=_count, default=0, metavar="N", help="cores to use, 0 for all")
     add("--nvcc-flags", default="", metavar="FLAGS", help="for compiling a .cu file")
     add("--json", type=Path, metavar="FILE", help="write the report as JSON too")
     add("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)

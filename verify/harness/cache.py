@@ -50,12 +50,18 @@ def cached(kind: str, key: str, build: Callable[[Path], None]) -> tuple[Path, bo
     kind: a short name that entries of one sort share (``harness``, ``machine``). build: fills an empty
     directory; what it raises is passed on, and no entry is left.
     """
+    limit_bytes()
     root = cache_folder()
     entry = root / kind / key
     if _hit(entry):
         return entry, True
-    (root / kind).mkdir(parents=True, exist_ok=True)
-    (root / "locks").mkdir(parents=True, exist_ok=True)
+    try:
+        (root / kind).mkdir(parents=True, exist_ok=True)
+        (root / "locks").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(
+            f"the build cache {root} cannot be used ({error.strerror}): set VERIFY_CACHE"
+        ) from None
     with filelock.FileLock(root / "locks" / f"{kind}-{key}.lock"):
         if _hit(entry):
             return entry, True
@@ -86,13 +92,21 @@ def _hit(entry: Path) -> bool:
     return True
 
 
+def limit_bytes() -> int:
+    """VERIFY_CACHE_BYTES, or the default. Raises ValueError for anything but a number of bytes."""
+    text = os.environ.get("VERIFY_CACHE_BYTES", str(DEFAULT_LIMIT_BYTES))
+    if not text.isdecimal():
+        raise ValueError(f"VERIFY_CACHE_BYTES: must be a number of bytes, is {text!r}")
+    return int(text)
+
+
 def trim_cache(keep: Path | None = None, limit: int | None = None) -> int:
     """Delete least recently used entries until the cache fits its limit; bytes freed.
 
     Entries used within the last hour stay, since another process may be running them.
     """
     if limit is None:
-        limit = int(os.environ.get("VERIFY_CACHE_BYTES", DEFAULT_LIMIT_BYTES))
+        limit = limit_bytes()
     entries = sorted(_entries(), key=lambda item: item[0])
     total = sum(size for _, size, _ in entries)
     freed = 0

@@ -9,6 +9,7 @@ import numpy as np
 
 from verify.case.case import Case
 from verify.oracle.formats import encode, format_of
+from verify.oracle.tracked import Tracked
 
 
 class OracleError(ValueError):
@@ -40,6 +41,10 @@ def expect(case: Case) -> Mapping[str, Quantity]:
     contract = case.contract
     reference = case.reference
     model = contract.error_model(case)
+    for source, returned in (("reference", reference), ("error_model", model)):
+        if not isinstance(returned, Mapping):
+            kind = type(returned).__name__
+            raise OracleError(f"{case.id}: {source}: must return a dict by quantity, returned {kind}")
     exact = {quantity for profile, quantity in contract.exact if profile == case.profile}
     dtypes = {b.name: case.dtype(b) for b in contract.buffers if b.role in ("out", "inout")}
     expected = {}
@@ -48,6 +53,11 @@ def expect(case: Case) -> Mapping[str, Quantity]:
         if name not in model:
             raise OracleError(f"{case.id}: {name}: the error model does not give it")
         tracked = model[name]
+        if not isinstance(tracked, Tracked):
+            kind = type(tracked).__name__
+            raise OracleError(
+                f"{case.id}: error_model: {name}: must be a Tracked value (verify.oracle.tracked), is {kind}"
+            )
         if tracked.value.shape != value.shape:
             raise OracleError(
                 f"{case.id}: {name}: reference {value.shape}, error model {tracked.value.shape}"

@@ -39,9 +39,7 @@ class TokenRung:
         """One line: the verdict, and what it stands on."""
         if self.report is None:
             return f"{self.verdict} ({self.reason})"
-        equal = sum(
-            a == b for a, b in zip(self.report.oracle_tokens, self.report.kernel_tokens, strict=True)
-        )
+        equal = sum(a == b for a, b in zip(self.report.oracle_tokens, self.report.kernel_tokens, strict=True))
         words = {Verdict.CLEAN: "passed", Verdict.FINDINGS: "not passed"}
         ties = self.report.ties
         tied = f"{len(ties)} tie{'' if len(ties) == 1 else 's'}"
@@ -80,9 +78,7 @@ def climb(
         report, path = token_parity(device, architecture, progress, shape)
     except (PathError, BuildError) as error:
         return TokenRung(device.name, Verdict.INCONCLUSIVE, str(error))
-    return TokenRung(
-        device.name, report.verdict, report.reason, report, path.launches, path.elements
-    )
+    return TokenRung(device.name, report.verdict, report.reason, report, path.launches, path.elements)
 
 
 @dataclass

@@ -1,0 +1,96 @@
+"""What a person gets wrong ends in one line and exit code 2, and never in a clean verdict."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from verify.finding import EXIT_USAGE
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "row_softmax"
+
+
+@pytest.fixture
+def verify(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs the command in a folder that holds the example."""
+    shutil.copytree(EXAMPLE, tmp_path / "kernel")
+
+    def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "verify", *words]
+        return subprocess.run(
+            command,
+            cwd=tmp_path,
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=200,
+        )
+
+    return run
+
+
+def edit(folder: Path, old: str, new: str) -> None:
+    contract = folder / "kernel" / "row_softmax_contract.py"
+    text = contract.read_text()
+    assert old in text
+    contract.write_text(text.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("import numpy as np\n", "import sys\nimport numpy as np\nsys.exit(0)\n"),
+        ('    weight = np.exp(case.f64("x")', '    raise SystemExit(0)\n    weight = np.exp(case.f64("x")'),
+    ],
+)
+def test_a_contract_that_ends_the_process_is_not_clean(
+    verify: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path, old: str, new: str
+) -> None:
+    """Fault: sys.exit(0) in a contract becomes the gate's exit code 0, with nothing proved."""
+    edit(tmp_path, old, new)
+    done = verify("run", "kernel", "--device", "cpu", "--check", "compare", "-k", "one-column", "-q")
+    assert done.returncode == EXIT_USAGE
+    assert "row_softmax_contract.py" in done.stderr and "SystemExit" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "environment", "said"),
+    [
+        (["run", ""], {}, "name is empty"),
+        (["run", "kernel", "--check", "compare"], {"VERIFY_RUN_SECONDS": "-1"}, "VERIFY_RUN_SECONDS"),
+        (["run", "kernel", "--check", "compare"], {"VERIFY_CACHE_BYTES": "lots"}, "VERIFY_CACHE_BYTES"),
+        (["run", "kernel", "--check", "compare"], {"VERIFY_CACHE": "/dev/null/x"}, "set VERIFY_CACHE"),
+        (["sanitize", "--threads", "-3", "--", "./program"], {}, "--threads"),
+        (["sanitize", "--error-exitcode", "999", "--", "./program"], {}, "--error-exitcode"),
+    ],
+)
+def test_bad_words_and_settings_are_named(
+    verify: Callable[..., subprocess.CompletedProcess[str]],
+    words: list[str],
+    environment: dict[str, str],
+    said: str,
+) -> None:
+    """Fault: a wrong setting is ignored, blamed on the kernel, or ends in a traceback."""
+    on_cpu = ["--device", "cpu", "-q"] if words[0] == "run" else []
+    done = verify(*words, *on_cpu, **environment)
+    assert done.returncode == EXIT_USAGE
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_error_model_without_bounds_is_told(
+    verify: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    """Fault: a contract that returns plain arrays is called a defect of the suite."""
+    edit(tmp_path, "error_model=fp32_softmax", "error_model=softmax")
+    done = verify("run", "kernel", "--device", "cpu", "--check", "compare", "-k", "one-column", "-q")
+    assert done.returncode == 3
+    assert "must be a Tracked value" in " ".join(done.stdout.split())
