@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from verify.device.process_group import descendants
 from verify.device.select import NoDevice, select_device
 from verify.discovery import find_contracts
 from verify.finding import Verdict, overall
@@ -143,6 +148,36 @@ def test_a_kernel_that_counts_its_calls_is_reported_where_it_shows(device_name: 
     for outcomes in by_architecture:
         found = {o.fixture: [f.case for f in o.findings] for o in outcomes if o.verdict is not Verdict.CLEAN}
         assert found == {"endless": ["fragile/endless/normal"]}
+
+
+def test_an_ended_gate_leaves_no_kernel_running(tmp_path: Path) -> None:
+    """Fault: a CI that ends the gate keeps a core busy for ever with an endless kernel."""
+    if isinstance(select_device("cpu"), NoDevice):
+        pytest.skip("no CPU device")
+    for name, text in FRAGILE.items():
+        (tmp_path / name).write_text(text)
+    words = ("run", "fragile.cu", "--device", "cpu", "--arch", "sm_90", "--check", "compare", "-k", "endless")
+    with (tmp_path / "progress").open("w") as progress:
+        gate = subprocess.Popen([sys.executable, "-m", "verify", *words], cwd=tmp_path, stderr=progress)
+    try:
+        deadline = time.monotonic() + 120
+        while not (running := [p for p in descendants(gate.pid) if _is_harness(p)]):
+            assert gate.poll() is None and time.monotonic() < deadline
+            time.sleep(0.05)
+        gate.terminate()
+        assert gate.wait(20) == 128 + signal.SIGTERM
+        while any(_is_harness(p) for p in running):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    finally:
+        gate.kill()
+
+
+def _is_harness(pid: int) -> bool:
+    try:
+        return b"/harness\0run" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
 
 
 def test_a_kernel_without_a_launcher_is_proven(device_name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -14,6 +15,7 @@ from verify.blame import EXIT_INTERNAL, blame, contract_frame
 from verify.cli import clean, doctor, list_, run, sanitize, show, tokens
 from verify.cli.console import USAGE_ERRORS, fail
 from verify.device import program_command
+from verify.device.process_group import end_descendants
 from verify.finding import EXIT_USAGE
 from verify.harness.build import BuildError
 
@@ -41,6 +43,7 @@ app.command("clean")(clean.clean)
 def main() -> None:
     """Run a command; any error is one line and its exit code, never a traceback."""
     arguments = sys.argv[1:]
+    signal.signal(signal.SIGTERM, _terminated)
     try:
         if arguments[:1] == ["sanitize"] and "--" in arguments:
             # What stands behind "--" is any program with options of its own, not one of our kernels.
@@ -65,6 +68,12 @@ def main() -> None:
         if os.environ.get("VERIFY_TRACEBACK"):
             raise
         _end(arguments, *blame(error))
+
+
+def _terminated(number: int, _: object) -> NoReturn:
+    """Asked to end: what was started leads sessions of its own, and an endless kernel would go on."""
+    end_descendants()
+    os._exit(128 + number)
 
 
 def _end(arguments: Sequence[str], message: str, code: int) -> NoReturn:

@@ -36,6 +36,13 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
         process.stdout.close()
 
 
+def end_descendants() -> None:
+    """Kill everything that this process has started."""
+    for pid in descendants(os.getpid()):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+
+
 def descendants(root: int) -> list[int]:
     """Process ids below ``root``, from /proc; empty where there is no /proc."""
     children: dict[int, list[int]] = {}
