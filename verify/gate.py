@@ -319,7 +319,7 @@ def run_checks(
                 progress(f"{ready.contract.name}: {check}")
                 outcomes += NATIVE_CHECKS[check](subject)
         if waiting:
-            progress(f"{ready.contract.name}: {', '.join([*tools, *(c for c in checks if c == 'traffic')])}")
+            progress(f"{ready.contract.name}: waiting for what runs beside")
         for done in waiting:
             outcomes += done.result()
     if selection.keep is not None:

@@ -16,7 +16,7 @@ from verify.check import launch
 from verify.check.launch import check_launch
 from verify.check.refusals import refused_case
 from verify.contract import Launcher, Refusal
-from verify.device.interface import Execution, Job, RunResult, RunStatus
+from verify.device.interface import Execution, Job, RunResult, RunStatus, ToolRecord
 from verify.finding import Outcome, Verdict
 
 SWEPT = (
@@ -173,3 +173,26 @@ def test_a_refused_case_follows_its_symbols() -> None:
     assert more.arrays == {}
     same = refused_case(base, Refusal("null", null=("x",)))
     assert same.arrays.keys() == base.arrays.keys()
+
+
+@pytest.mark.parametrize(
+    ("kind", "doubt", "verdict"),
+    [
+        ("", "", Verdict.CLEAN),
+        ("", "no kernel ran", Verdict.INCONCLUSIVE),
+        ("Race on __shared__ memory, Read then Write (WAR)", "", Verdict.CLEAN),
+        ("Race between unordered operations", "", Verdict.FINDINGS),
+    ],
+)
+def test_the_order_of_streams_is_judged_by_what_racecheck_saw(
+    tmp_path: Path, kind: str, doubt: str, verdict: Verdict
+) -> None:
+    """Fault: a racecheck that did not run passes, or a race inside the kernel is told twice."""
+    records = (ToolRecord("racecheck", kind, "message"),) if kind else ()
+
+    def script(job: Job) -> Execution:
+        return done(job, records=records, doubt=doubt) if job.tool else sweeps()(job)
+
+    made = subject(tmp_path, script, fixtures=("one",))
+    made.device.name = "cpu"
+    assert check_launch(made)[0].verdict is verdict

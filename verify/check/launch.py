@@ -19,7 +19,7 @@ from verify.check.matrix import cases_for, matrix
 from verify.check.native import not_done
 from verify.check.refusals import refusal_findings, refusal_runs
 from verify.check.subject import Ran, Subject
-from verify.device.interface import Execution, RunStatus
+from verify.device.interface import Execution, RunStatus, ToolRecord
 from verify.finding import Finding, Outcome
 from verify.fixture.resolve import ResolvedFixture
 from verify.harness.build import BuildError
@@ -29,9 +29,6 @@ from verify.oracle.expectation import OracleError, expect
 
 STREAM_ROUNDS = 4
 """How often the two streams run the call, in turn first and second."""
-
-BETWEEN_OPERATIONS = ("Race between unordered operations", "Race between the host and the device")
-"""A missing order of streams, as the CPU device calls it; races inside a kernel are racecheck's to tell."""
 
 _FAULT = re.compile(r"pass=(\d+) call=(\d+) calls=(\d+) failed=(\S+) returned=(\S+)")
 _REPORTED = "a runtime call that fails inside the launcher makes it return an error"
@@ -68,18 +65,24 @@ def check_launch(subject: Subject) -> list[Outcome]:
         return [
             Outcome.inconclusive("launch", subject.contract.name, f, f"no interposer: {error}") for f in runs
         ]
-    order = _stream_order(subject, [run for one in runs.values() for run in one.ordinary])
+    order, doubt = _stream_order(subject, [run for one in runs.values() for run in one.ordinary])
+    if doubt:
+        why = f"the order of streams could not be checked: {doubt}"
+        return [Outcome.inconclusive("launch", subject.contract.name, f, why) for f in runs]
     return [_judge(subject, f, one, ran, sweep, order.get(f, [])) for f, one in runs.items()]
 
 
-def _stream_order(subject: Subject, runs: Sequence[Run]) -> dict[str, list[Finding]]:
+def _stream_order(subject: Subject, runs: Sequence[Run]) -> tuple[dict[str, list[Finding]], str]:
     """On the CPU device: the late producer again under racecheck, which sees a missing order between streams
-    whichever ran first. A GPU shows it by running the producer late."""
+    whichever ran first. A GPU shows it by running the producer late. Findings by fixture, and why the tool
+    cannot be believed, if it cannot.
+    """
     late = [run for run in runs if run.mode == "late-producer"]
     if subject.device.name != "cpu" or not late:
-        return {}
-    if not subject.start(late, "launch-order", "racecheck").records:
-        return {}
+        return {}, ""
+    batch = subject.start(late, "launch-order", "racecheck")
+    if not any(_between_operations(record) for record in batch.records):
+        return {}, "" if batch.records else batch.doubt
     found: dict[str, list[Finding]] = {}
     for run in late:
         execution = subject.start([run], f"launch-order-{run.id}", "racecheck")
@@ -99,9 +102,16 @@ def _stream_order(subject: Subject, runs: Sequence[Run]) -> dict[str, list[Findi
                 details=(("mode", run.mode),),
             )
             for record in execution.records
-            if record.kind.startswith(BETWEEN_OPERATIONS)
+            if _between_operations(record)
         ]
-    return found
+    return found, ""
+
+
+def _between_operations(record: ToolRecord) -> bool:
+    """A missing order of streams, as the CPU device calls it; races in a kernel are racecheck's to tell."""
+    return record.kind.startswith(
+        ("Race between unordered operations", "Race between the host and the device")
+    )
 
 
 def _ordinary_runs(subject: Subject, resolved: ResolvedFixture, fill: Fill) -> list[Run]:

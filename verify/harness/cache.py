@@ -50,7 +50,7 @@ def cached(kind: str, key: str, build: Callable[[Path], None]) -> tuple[Path, bo
     kind: a short name that entries of one sort share (``harness``, ``machine``). build: fills an empty
     directory; what it raises is passed on, and no entry is left.
     """
-    limit_bytes()
+    limit_bytes()  # a wrong setting is told at once, not when the cache is next trimmed
     root = cache_folder()
     entry = root / kind / key
     if _hit(entry):
