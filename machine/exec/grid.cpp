@@ -318,6 +318,7 @@ LaunchResult launch(const LaunchRequest& request, const Options& options, Observ
     auto run_one = [&](std::uint64_t c) {
       workers[c].mode = ~0u;
       run_blocks(workers[c], shared, blocks * c / info.chunks, blocks * (c + 1) / info.chunks, info.resident_limit);
+      if (forks[c] != nullptr) forks[c]->chunk_end();
       _mm_setcsr(kDefaultControl);
     };
     const std::uint64_t threads = std::min<std::uint64_t>(std::max(options.cores, 1u), info.chunks);

@@ -97,7 +97,7 @@ bool CheckSet::join(std::span<const std::unique_ptr<Observer>> chunks) {
   bool apart = true;
   for (const auto& each : chunks) {
     Chunk& chunk = chunk_of(each);
-    apart = chunk.finish() && apart;
+    apart = chunk.apart() && apart;
     if (apart) apart = footprint.pages.absorb(chunk.pages());
     if (apart && waits_) footprint.early.absorb(chunk.early_pages());
   }

@@ -59,10 +59,13 @@ Chunk::Chunk(const CheckOptions& options, const LaunchInfo& launch, const Region
       global_races_(launch, race_report_, pages_, options.racecheck),
       traffic_(regions, options.row_bytes) {}
 
-Chunk::~Chunk() {
+// What only the running blocks need goes back at once, for the chunk that this thread runs next: it is in the nearest cache.
+void Chunk::chunk_end() {
+  global_races_.finish();
   // A grid with many blocks at a time does not keep the shadows of all of them.
   for (std::size_t i = kKeptSlots; i < slots_.size(); ++i) *slots_[i] = {};
   Pool<Slot>::instance().give(slots_);
+  slots_.clear();
 }
 
 void Chunk::block_begin(const BlockInfo& block) {
@@ -81,11 +84,6 @@ void Chunk::block_end(const BlockInfo& block) {
   if (!options_.racecheck) return;
   if (block.shared_extent != 0) strong_.forget(block.shared, block.shared_extent);
   global_races_.block_end();
-}
-
-bool Chunk::finish() {
-  global_races_.finish();
-  return !global_races_.blocks_meet();
 }
 
 void Chunk::global(const WarpPoint& point, const Access& a, const Extent& extent) {

@@ -21,11 +21,11 @@ namespace machine::checks {
 class Chunk final : public Observer {
  public:
   Chunk(const CheckOptions& options, const LaunchInfo& launch, const Regions& regions, ArenaBits& written, bool waits);
-  ~Chunk() override;
 
   std::unique_ptr<Observer> fork(std::uint64_t) override { return nullptr; }
   bool join(std::span<const std::unique_ptr<Observer>>) override { return true; }
 
+  void chunk_end() override;
   void block_begin(const BlockInfo& block) override;
   void block_end(const BlockInfo& block) override;
   Mask access(const WarpPoint& point, const Access& access) override;
@@ -42,8 +42,8 @@ class Chunk final : public Observer {
   void fault(const WarpPoint& point, const FaultEvent& event) override;
   void dependency_wait(const WarpPoint& point) override;
 
-  // After the last block. False: blocks of the chunk conflict, and the launch is to be repeated as one chunk.
-  bool finish();
+  // After chunk_end. False: blocks of the chunk conflict, and the launch is to be repeated as one chunk.
+  bool apart() const { return !global_races_.blocks_meet(); }
   // What the launch's end takes from it.
   Sink& sink() { return sink_; }
   PageMap& pages() { return pages_; }

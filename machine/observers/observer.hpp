@@ -198,6 +198,9 @@ class Observer {
   virtual bool join(std::span<const std::unique_ptr<Observer>> chunks) = 0;
   virtual void launch_end(const LaunchInfo&) {}
 
+  // The last block of the chunk has ended. Told on the thread that ran it, before the launch's other chunks need have.
+  virtual void chunk_end() {}
+
   virtual void block_begin(const BlockInfo&) {}
   virtual void block_end(const BlockInfo&) {}
 

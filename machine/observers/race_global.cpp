@@ -69,14 +69,14 @@ GlobalRaces::GlobalRaces(const LaunchInfo& launch, RaceReport& report, PageMap& 
       report_(report),
       pages_(pages),
       check_(check),
-      apart_(check && launch.chunks > 1 && !launch.communicates && launch.resident_limit <= 1) {
-  if (apart_) log_ = Pool<AccessLog>::instance().take();
-}
+      apart_(check && launch.chunks > 1 && !launch.communicates && launch.resident_limit <= 1) {}
 
-GlobalRaces::~GlobalRaces() {
-  finish();
+void GlobalRaces::finish() {
+  settle();
   Pool<Sheet>::instance().give(sheets_);
+  sheets_.clear();
   if (log_) Pool<AccessLog>::instance().give({log_});
+  log_ = nullptr;
 }
 
 void GlobalRaces::mark(const Access& a, const WarpPoint& point, std::uint32_t block, PageMap& pages) {
@@ -166,6 +166,7 @@ Sheet& GlobalRaces::sheet_of(Page& page) {
 }
 
 void GlobalRaces::write_down(const BlockOrder& order, unsigned warp, const Access& a, const Entry& entry) {
+  if (!log_) log_ = Pool<AccessLog>::instance().take();
   AccessLog& log = *log_;
   log.append(a, warp, entry.pc, entry.touch, entry.stamp, 0);
   if (!log.full()) return;
@@ -178,6 +179,7 @@ void GlobalRaces::write_down(const BlockOrder& order, unsigned warp, const Acces
 }
 
 void GlobalRaces::replay(const BlockOrder& order) {
+  if (!log_) return;
   log_->replay([&](const AccessLog::Record& r, const Access& a) {
     Entry entry;
     entry.block = order.block();
@@ -190,11 +192,12 @@ void GlobalRaces::replay(const BlockOrder& order) {
 }
 
 void GlobalRaces::block_end() {
-  if (apart_) finish();
+  if (apart_) settle();
 }
 
-void GlobalRaces::finish() {
-  if (apart_) log_->clear();
+// All that the running blocks touched goes into the pages.
+void GlobalRaces::settle() {
+  if (log_) log_->clear();
   for (Page* page : open_) {
     page->marks.add(page->sheet->marks);
     page->sheet->clear();

@@ -26,7 +26,6 @@ class GlobalRaces {
  public:
   // Without `check` it only marks which bytes were touched.
   GlobalRaces(const LaunchInfo& launch, RaceReport& report, PageMap& pages, bool check);
-  ~GlobalRaces();
 
   // Marks the bytes of an access in pages, nothing more.
   static void mark(const Access& access, const WarpPoint& point, std::uint32_t block, PageMap& pages);
@@ -38,7 +37,7 @@ class GlobalRaces {
   void async_read(const BlockOrder& order, const WarpPoint& point, const Access& source);
 
   void block_end();
-  // After the last block: all that was touched is in the pages.
+  // After the last block: all that was touched is in the pages, and storage is given back.
   void finish();
   // Whether blocks of this chunk conflict; the launch is to be repeated.
   bool blocks_meet() const { return blocks_meet_; }
@@ -47,6 +46,7 @@ class GlobalRaces {
   void take(const BlockOrder& order, unsigned warp, const Access& access, const Entry& entry);
   bool mark(unsigned warp, const Access& access, const Entry& entry);
   Sheet& sheet_of(Page& page);
+  void settle();
   void write_down(const BlockOrder& order, unsigned warp, const Access& access, const Entry& entry);
   void replay(const BlockOrder& order);
   void compare_and_remember(const BlockOrder& order, unsigned warp, const Access& access, Entry entry);

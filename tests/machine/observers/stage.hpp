@@ -116,6 +116,7 @@ class Stage {
   }
   bool end() {
     for (auto& block : blocks) fork(block.index).block_end(block);
+    for (auto& chunk : forks) chunk->chunk_end();
     const bool fine = all->join(forks);
     if (fine) all->launch_end(launch), all->operation_end(told);
     forks.clear();
