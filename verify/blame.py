@@ -4,9 +4,22 @@ from __future__ import annotations
 
 import traceback
 
+from verify.case.build import ProfileError
+from verify.discovery import ContractError
+from verify.expression import ExpressionError
 from verify.finding import EXIT_USAGE
+from verify.fixture.schema import FixtureError
+from verify.harness.build import BuildError
+from verify.selection import SelectionError
 
 EXIT_INTERNAL = 3
+
+USAGE_ERRORS = (ContractError, FixtureError, SelectionError, ExpressionError, ProfileError)
+"""Errors whose message is all that there is to say."""
+
+
+class BlamedError(Exception):
+    """An error of another process: args are the line and the exit code that :func:`blame` gave there."""
 
 
 def contract_frame(error: BaseException) -> traceback.FrameSummary | None:
@@ -21,6 +34,13 @@ def blame(error: BaseException) -> tuple[str, int]:
     An exception that passed through a contract's own code is the contract's: usage, with the contract's line.
     A ValueError is somebody's input. Anything else is a defect of the suite, and verifies nothing.
     """
+    if isinstance(error, BlamedError):
+        message, code = error.args
+        return message, code
+    if isinstance(error, USAGE_ERRORS):
+        return str(error), EXIT_USAGE
+    if isinstance(error, BuildError):
+        return str(error), EXIT_INTERNAL
     what = f"{type(error).__name__}: {_text(error)}"
     own = contract_frame(error)
     if own is not None:

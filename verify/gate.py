@@ -203,7 +203,7 @@ def run_gate(selection: Selection, device: Device | None, missing: str, progress
             _run_target(target, selection, checks, missing, Path(scratch), progress, top, ready)
             for target in targets
         ]
-    notes = _notes(device, selection.contracts)
+    notes = notes_of(device, selection.contracts)
     info = device.info() if device is not None else None
     return Report(tuple(reports), info, tuple(checks), notes, time.monotonic() - started, selection.strict)
 
@@ -278,7 +278,7 @@ def _unbuilt(
     )
 
 
-def _notes(device: Device | None, contracts: Sequence[Contract]) -> tuple[str, ...]:
+def notes_of(device: Device | None, contracts: Sequence[Contract]) -> tuple[str, ...]:
     """What the report must print: the device's own notes, and the known false alarms that it leaves out."""
     known = dict.fromkeys(s for contract in contracts for s in suppressions_of(contract.directory))
     return (*(device.notes() if device is not None else ()), *suppression_notes(known, date.today()))

@@ -111,6 +111,13 @@ void write_counts(Members& m, const Traffic& t) {
   m.number("sectors_written", t.sectors_written);
 }
 
+// Whether row i lies right behind the one before and has the same counts: such rows are one entry, since a cache has
+// hundreds of thousands, nearly all alike.
+bool goes_on(const BufferTraffic& b, std::size_t i) {
+  return b.row_size[i] == b.row_size[i - 1] && b.row_base[i] == b.row_base[i - 1] + b.row_size[i - 1] &&
+         b.rows[i] == b.rows[i - 1];
+}
+
 void write_traffic(std::string& out, const LaunchTraffic& t) {
   out += '{';
   Members m(out);
@@ -129,11 +136,13 @@ void write_traffic(std::string& out, const LaunchTraffic& t) {
     n.key("rows");
     out += '[';
     Members rows(out);
-    for (std::size_t i = 0; i < b.rows.size(); ++i) {
+    for (std::size_t i = 0, next; i < b.rows.size(); i = next) {
+      for (next = i + 1; next < b.rows.size() && goes_on(b, next); ++next) {}
       rows.next() += '{';
       Members r(out);
       r.number("base", b.row_base[i]);
       r.number("bytes", b.row_size[i]);
+      r.number("rows", next - i);
       write_counts(r, b.rows[i]);
       out += '}';
     }

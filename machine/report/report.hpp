@@ -40,6 +40,7 @@ struct Traffic {
   std::uint64_t bytes_read = 0, bytes_written = 0;
   std::uint64_t sectors_read = 0, sectors_written = 0;  // 32-byte sectors a warp access touched, summed
   void add(const Traffic&);
+  bool operator==(const Traffic&) const = default;
 };
 struct BufferTraffic {
   std::string name;

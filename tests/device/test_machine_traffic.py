@@ -17,9 +17,9 @@ def session(*runs: str) -> Session:
     return Session(results, {}, {run: {"k": 4096, "v": 8192} for run in runs}, (), 1.0)
 
 
-def launch(kernel: str, base: int = 4096, read: int = 8) -> dict[str, Any]:
+def launch(kernel: str, base: int = 4096, read: int = 8, rows: int = 1) -> dict[str, Any]:
     counts = {"bytes_read": read, "bytes_written": 0, "sectors_read": 1, "sectors_written": 0}
-    row = {"base": base + 16, "bytes": 16, **counts}
+    row = {"base": base + 16, "bytes": 16, "rows": rows, **counts}
     return {"kernel": kernel, "buffers": [{"base": base, "rows": [row], **counts}]}
 
 
@@ -35,6 +35,12 @@ def test_launches_up_to_a_stamp_belong_to_its_run() -> None:
     assert counters["two/k"]["bytes_read"] == 16
     assert counters["two/k/read"] == {"16": 16}
     assert "two/v" not in counters
+
+
+def test_rows_alike_are_told_apart() -> None:
+    """Fault: of rows that are one entry of the report only the first counts."""
+    counters = counters_by_run(session("one"), [launch("a", rows=3), launch("a"), STAMP])
+    assert counters["one/k/read"] == {"16": 16, "32": 8, "48": 8}
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,11 @@ from typing import Any, NoReturn
 
 import typer
 
-from verify.blame import EXIT_INTERNAL, blame, contract_frame
+from verify.blame import USAGE_ERRORS, blame, contract_frame
 from verify.cli import clean, doctor, list_, run, sanitize, show, tokens
-from verify.cli.console import USAGE_ERRORS, fail
+from verify.cli.console import fail
 from verify.device import program_command
 from verify.device.process_group import end_descendants
-from verify.finding import EXIT_USAGE
 from verify.harness.build import BuildError
 
 # Typer brings its own click from some version on; this is the base of its usage errors in all of them.
@@ -60,12 +59,8 @@ def main() -> None:
         if contract_frame(error) is None:
             raise
         _end(arguments, *blame(error))
-    except USAGE_ERRORS as error:
-        _end(arguments, str(error), EXIT_USAGE)
-    except BuildError as error:
-        _end(arguments, str(error), EXIT_INTERNAL)
     except Exception as error:
-        if os.environ.get("VERIFY_TRACEBACK"):
+        if os.environ.get("VERIFY_TRACEBACK") and not isinstance(error, (*USAGE_ERRORS, BuildError)):
             raise
         _end(arguments, *blame(error))
 

@@ -10,20 +10,13 @@ from typing import NoReturn
 
 from rich.console import Console
 
-from verify.case.build import ProfileError
-from verify.discovery import ContractError
-from verify.expression import ExpressionError
 from verify.finding import EXIT_USAGE
-from verify.fixture.schema import FixtureError
-from verify.selection import SelectionError
 
 _PIPED_WIDTH = 150
 """Columns when the output is no terminal: a table in a CI log must not be squeezed into 80."""
 
 out = Console(soft_wrap=True, width=None if sys.stdout.isatty() else _PIPED_WIDTH)
 err = Console(stderr=True, soft_wrap=True)
-
-USAGE_ERRORS = (ContractError, FixtureError, SelectionError, ExpressionError, ProfileError)
 
 
 def fail(message: str, code: int = EXIT_USAGE) -> NoReturn:

@@ -11,10 +11,11 @@ import typer
 from verify.cli import options
 from verify.cli.console import fail, out, progress_line
 from verify.device.select import NoDevice, select_device
-from verify.gate import Selection, run_gate, usual_checks
+from verify.gate import Selection, usual_checks
 from verify.report.report import as_json
 from verify.report.terminal import print_report
 from verify.selection import select_checks
+from verify.side_by_side import run_kernels
 
 
 def run(
@@ -49,7 +50,7 @@ def run(
     checks = select_checks(check or (), usual_checks(chosen))
     selection = Selection(contracts, expression, (), checks, strict, arch, findings, ladder)
     with progress_line(quiet) as progress:
-        report = run_gate(selection, chosen, missing, progress)
+        report = run_kernels(selection, chosen, missing, progress)
     if as_json_text:
         out.print_json(json.dumps(as_json(report)))
     else:

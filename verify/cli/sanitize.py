@@ -12,9 +12,10 @@ from verify.cli import options
 from verify.cli.console import fail, out, progress_line
 from verify.device.interface import TOOLS
 from verify.device.select import NoDevice, select_device
-from verify.gate import Selection, run_gate
+from verify.gate import Selection
 from verify.report.report import as_json
 from verify.report.terminal import print_report
+from verify.side_by_side import run_kernels
 
 _NAMES = (*TOOLS, "all")
 
@@ -52,7 +53,7 @@ def sanitize(
     missing = choice.reason if isinstance(choice, NoDevice) else ""
     selection = Selection(options.contracts(kernels), expression, (), tools, strict, arch, findings)
     with progress_line(quiet) as progress:
-        report = run_gate(selection, chosen, missing, progress)
+        report = run_kernels(selection, chosen, missing, progress)
     if as_json_text:
         out.print_json(json.dumps(as_json(report)))
     else:

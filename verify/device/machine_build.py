@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -116,9 +117,17 @@ class _Plan:
     keys: dict[Path, str]
 
 
-@cache
+_planning = threading.Lock()
+
+
 def _plan(folders: tuple[str, ...]) -> _Plan:
-    """Worked out once a process: every job asks, and to read and follow 80 files takes half a second."""
+    """Worked out once a process, though every job asks, and several at the same time."""
+    with _planning:
+        return _planned(folders)
+
+
+@cache
+def _planned(folders: tuple[str, ...]) -> _Plan:
     tools = find_toolchain()
     folder = resource_folder("machine")
     sources = sorted(file for name in folders for file in (folder / name).glob("*.cpp"))
@@ -130,7 +139,8 @@ def _plan(folders: tuple[str, ...]) -> _Plan:
     # Not the folders: another checkout or environment with the same texts shares what is built.
     identity = (tools.gxx_version, *chosen, *STANDARD_HEADERS, processor())
     version = (include / "cuda_runtime_api.h").read_bytes()
-    keys = {source: digest([*identity, version, *_closure(source, folder)]) for source in sources}
+    read: dict[Path, tuple[bytes, list[Path]]] = {}
+    keys = {source: digest([*identity, version, *_closure(source, folder, read)]) for source in sources}
     return _Plan(tools, folder, flags, identity, keys)
 
 
@@ -166,18 +176,28 @@ def _cuda_include(tools: Toolchain) -> Path:
     return include
 
 
-def _closure(source: Path, root: Path) -> list[bytes]:
-    """The texts of a source file and of all that it includes by quotes, however deep, with their names."""
-    seen: dict[Path, bytes] = {}
+def _closure(
+    source: Path, root: Path, read: dict[Path, tuple[bytes, list[Path]]] | None = None
+) -> list[bytes]:
+    """The texts of a source file and of all that it includes by quotes, however deep, with their names.
+
+    read: the files that were read before, with what they include; headers are shared by nearly all.
+    """
+    read = {} if read is None else read
+    seen: set[Path] = set()
     waiting = [source]
     while waiting:
         file = waiting.pop()
-        if file in seen or not file.is_file():
+        if file in seen:
             continue
-        seen[file] = file.read_bytes()
-        for name in _INCLUDE.findall(seen[file]):
-            waiting += [(start / name.decode()).resolve() for start in (file.parent, root)]
-    return [part for file in sorted(seen) for part in (os.path.relpath(file, root).encode(), seen[file])]
+        seen.add(file)
+        if file not in read:
+            text = file.read_bytes()
+            names = [name.decode() for name in _INCLUDE.findall(text)]
+            beside = {os.path.normpath(start / name) for name in names for start in (file.parent, root)}
+            read[file] = (text, [Path(path) for path in beside if os.path.isfile(path)])
+        waiting += read[file][1]
+    return [part for file in sorted(seen) for part in (os.path.relpath(file, root).encode(), read[file][0])]
 
 
 def _compile_all(plan: _Plan, progress: Progress | None) -> list[Path]:

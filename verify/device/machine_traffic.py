@@ -47,7 +47,10 @@ def counters_by_run(session: Session, launches: Sequence[Mapping[str, Any]]) -> 
                 total[count] += buffer[count]
             cells = counters.setdefault(f"{run}/{name}/read", {})
             for row in buffer["rows"]:
-                if row["bytes_read"]:
-                    key = str(row["base"] - buffer["base"])
+                if not row["bytes_read"]:
+                    continue
+                first = row["base"] - buffer["base"]
+                for offset in range(first, first + row["rows"] * row["bytes"], row["bytes"]):
+                    key = str(offset)
                     cells[key] = cells.get(key, 0) + row["bytes_read"]
     return counters

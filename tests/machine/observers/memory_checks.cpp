@@ -184,8 +184,29 @@ void rows_and_sectors_are_counted() {
   std::ostringstream json;
   s.report.write_json(json);
   EXPECT(json.str().find("\"bytes_read\":132,\"bytes_written\":0,\"sectors_read\":5") != std::string::npos);
-  EXPECT(json.str().find("\"bytes\":128,\"bytes_read\":132") != std::string::npos);
-  EXPECT(json.str().find("\"bytes\":128,\"bytes_read\":0") != std::string::npos);
+  EXPECT(json.str().find("\"bytes\":128,\"rows\":1,\"bytes_read\":132") != std::string::npos);
+  EXPECT(json.str().find("\"bytes\":128,\"rows\":1,\"bytes_read\":0") != std::string::npos);
+}
+
+// Fault: a row that differs, or lies apart, is taken for one of those before it.
+void rows_alike_are_one_entry() {
+  Stage s({"traffic"}, kText, 1, 32);
+  const std::uint64_t cache = s.allocate(1024);
+  s.all->heap_registered(cache, 1024);
+  for (const std::uint64_t row : {0, 128, 256, 512, 640}) s.all->region_registered(cache + row, 128);
+  s.begin();
+  for (const std::uint64_t row : {0, 128, 256, 512}) s.touch(0, 0, 4, kLoad, Space::global, cache + row, 4, 4);
+  s.end();
+  std::ostringstream json;
+  s.report.write_json(json);
+  const std::string text = json.str();
+  const auto entry = [&](std::uint64_t row, int rows, int read) {
+    return text.find("\"base\":" + std::to_string(cache + row) + ",\"bytes\":128,\"rows\":" + std::to_string(rows) +
+                     ",\"bytes_read\":" + std::to_string(read)) != std::string::npos;
+  };
+  EXPECT(entry(0, 3, 128));
+  EXPECT(entry(512, 1, 128));
+  EXPECT(entry(640, 1, 0));
 }
 
 }  // namespace
@@ -196,5 +217,6 @@ int main() {
               T(a_dead_row_between_live_rows_is_seen), T(copies_by_the_host_stay_inside),
               T(a_computed_unwritten_byte_is_seen), T(padding_may_be_copied), T(an_unwritten_element_is_no_padding),
               T(padding_travels_with_cp_async), T(shared_memory_of_an_earlier_block_is_unwritten),
-              T(local_bytes_belong_to_their_lane), T(device_copies_carry_holes), T(rows_and_sectors_are_counted)});
+              T(local_bytes_belong_to_their_lane), T(device_copies_carry_holes), T(rows_and_sectors_are_counted),
+              T(rows_alike_are_one_entry)});
 }

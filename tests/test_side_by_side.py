@@ -1,0 +1,120 @@
+"""Kernels that have a process each: the same report, the same blame, and nothing left behind."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from verify.blame import BlamedError
+from verify.device.cpu import CpuDevice
+from verify.device.process_group import descendants
+from verify.discovery import find_contracts
+from verify.finding import Verdict
+from verify.gate import Selection, run_gate
+from verify.side_by_side import run_kernels
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "row_softmax"
+
+BROKEN = """
+import dataclasses
+
+
+def broken(case):
+    raise KeyError("oops")
+
+
+CONTRACT = dataclasses.replace(CONTRACT, reference=broken)
+"""
+
+DYING = """
+import os
+import sys
+
+if "verify.side_by_side" in sys.orig_argv:
+    os._exit(9)
+"""
+
+
+def two_kernels(folder: Path, behind_the_second: str = "") -> Selection:
+    """The example twice. behind_the_second: lines at the end of the second one's contract."""
+    for name in ("first", "second"):
+        shutil.copytree(EXAMPLE, folder / name)
+    contract = folder / "second" / "row_softmax_contract.py"
+    contract.write_text(contract.read_text() + behind_the_second)
+    contracts = find_contracts([str(folder / name / "row_softmax.cu") for name in ("first", "second")])
+    return Selection(contracts, "one-column", checks=("compare", "memcheck"))
+
+
+@pytest.fixture(autouse=True)
+def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a machine of one core takes the same way."""
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1})
+
+
+def test_the_report_is_that_of_one_process(tmp_path: Path) -> None:
+    """Fault: outcomes, rungs or the order of the kernels get lost between processes."""
+    selection = two_kernels(tmp_path)
+    said: list[str] = []
+    apart = run_kernels(selection, CpuDevice(), "", said.append)
+    alone = run_gate(selection, CpuDevice(), "", lambda _: None)
+    assert apart.verdict is Verdict.CLEAN and len(apart.kernels) == 4  # two kernels, two architectures
+    assert [replace(k, outcomes=(), seconds=0.0) for k in apart.kernels] == [
+        replace(k, outcomes=(), seconds=0.0) for k in alone.kernels
+    ]
+    assert [(o.check, o.fixture, o.verdict) for o in apart.outcomes] == [
+        (o.check, o.fixture, o.verdict) for o in alone.outcomes
+    ]
+    assert (apart.notes, apart.checks, apart.device) == (alone.notes, alone.checks, apart.device)
+    assert any("building the harness" in line for line in said)
+
+
+def test_findings_come_over(tmp_path: Path) -> None:
+    """Fault: a kernel in a process of its own is clean whatever it found."""
+    selection = two_kernels(tmp_path)
+    kernel = tmp_path / "second" / "row_softmax.cu"
+    kernel.write_text(kernel.read_text().replace("expf(", "1.5f + expf(", 1))
+    report = run_kernels(selection, CpuDevice(), "", lambda _: None)
+    first, second = report.kernels[:2], report.kernels[2:]
+    assert {o.verdict for k in first for o in k.outcomes} == {Verdict.CLEAN}
+    assert any(o.verdict is Verdict.FINDINGS for k in second for o in k.outcomes)
+
+
+def test_an_error_names_its_place_in_the_contract(tmp_path: Path) -> None:
+    """Fault: what a contract raises in a worker is called a defect of the suite: its frames are gone."""
+    selection = two_kernels(tmp_path, BROKEN)
+    contract = tmp_path / "second" / "row_softmax_contract.py"
+    with pytest.raises(BlamedError) as caught:
+        run_kernels(selection, CpuDevice(), "", lambda _: None)
+    message, code = caught.value.args
+    assert message.startswith(f"{contract}:") and message.endswith("in broken: KeyError: oops") and code == 2
+
+
+def test_a_worker_that_dies_is_told(tmp_path: Path) -> None:
+    """Fault: a process that the system killed for its memory is waited for, or its kernel counts as clean."""
+    selection = two_kernels(tmp_path, DYING)
+    with pytest.raises(BlamedError, match="its process ended with code 9"):
+        run_kernels(selection, CpuDevice(), "", lambda _: None)
+
+
+@pytest.mark.parametrize(("asked", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_end_asked_for_leaves_no_process(tmp_path: Path, asked: signal.Signals, code: int) -> None:
+    """Fault: workers, which lead sessions of their own, go on when the command is interrupted."""
+    gate = subprocess.Popen(
+        [sys.executable, "-m", "verify", "run", "--device", "cpu"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while len(below := descendants(gate.pid)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert len(below) >= 2
+    gate.send_signal(asked)
+    assert gate.wait(20) == code
+    time.sleep(0.2)
+    assert not [pid for pid in below if Path(f"/proc/{pid}/exe").exists()]

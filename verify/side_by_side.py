@@ -1,0 +1,116 @@
+"""Several kernels side by side, a process each, on the CPU device.
+
+The gate of one kernel spends most of its time in the oracle, which is Python and holds one core. Processes of
+their own share nothing but the build cache. On a GPU kernels stay in one process, which leases it.
+
+A worker is this module run as a program: it reads one pickled :class:`Work` and writes pickled answers, lines
+of progress first (``str``) and then the kernel's reports (``tuple``) or the error (:class:`BlamedError`).
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from verify.blame import BlamedError, blame
+from verify.device.cpu import CpuDevice
+from verify.device.interface import Device
+from verify.device.process_group import end_descendants, end_group
+from verify.discovery import find_contracts
+from verify.gate import Progress, Selection, argument_of, notes_of, run_gate, usual_checks
+from verify.report.report import KernelReport, Report
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a worker is asked for.
+
+    kernel: as a command line names it, for functions of a contract do not travel. selection: without
+    contracts. architecture: of the CPU device.
+    """
+
+    kernel: str
+    selection: Selection
+    architecture: str
+
+
+def run_kernels(selection: Selection, device: Device | None, missing: str, progress: Progress) -> Report:
+    """What :func:`verify.gate.run_gate` gives, sooner where there are several kernels and cores.
+
+    Raises what it raises, and BlamedError for any error of a kernel that has a process of its own.
+    """
+    processes = min(len(selection.contracts), len(os.sched_getaffinity(0)))
+    # The top rung is climbed once for all kernels.
+    if not isinstance(device, CpuDevice) or processes < 2 or selection.ladder:
+        return run_gate(selection, device, missing, progress)
+    started = time.monotonic()
+    given = replace(selection, contracts=())
+    wanted = [Work(argument_of(c), given, device.architecture) for c in selection.contracts]
+    with ThreadPoolExecutor(processes) as pool:
+        try:
+            reports = [r for part in pool.map(lambda work: _ask(work, progress), wanted) for r in part]
+        except BaseException:
+            end_descendants()  # or the pool would wait for kernels that nobody wants any more
+            raise
+    return Report(
+        tuple(reports),
+        device.info(),
+        tuple(selection.checks or usual_checks(device)),
+        notes_of(device, selection.contracts),
+        time.monotonic() - started,
+        selection.strict,
+    )
+
+
+def _ask(work: Work, progress: Progress) -> Sequence[KernelReport]:
+    """Start a worker and listen until it has answered."""
+    command = (sys.executable, "-m", "verify.side_by_side")
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+    assert process.stdin is not None and process.stdout is not None
+    try:
+        with process.stdin as stdin:
+            pickle.dump(work, stdin)
+        while isinstance(answer := pickle.load(process.stdout), str):
+            progress(answer)
+    except (EOFError, OSError):
+        raise BlamedError(f"{work.kernel}: its process ended with code {process.wait()}", 3) from None
+    finally:
+        end_group(process)
+    if isinstance(answer, BlamedError):
+        raise answer
+    return answer
+
+
+def _answer() -> None:
+    """The worker's side."""
+    work: Work = pickle.load(sys.stdin.buffer)
+    # What a contract prints goes to standard error: standard output is for the answers.
+    answers, speaking = os.fdopen(os.dup(1), "wb"), threading.Lock()
+    os.dup2(2, 1)
+
+    def say(answer: str | tuple[KernelReport, ...] | BlamedError) -> None:
+        with speaking:
+            pickle.dump(answer, answers)
+            answers.flush()
+
+    try:
+        whole = replace(work.selection, contracts=find_contracts([work.kernel]))
+        device = CpuDevice(work.architecture)
+        say(run_gate(whole, device, "", say).kernels)
+    except (Exception, SystemExit) as error:
+        # Where it happened does not travel either, so who is to blame is found here.
+        say(BlamedError(*blame(error)))
+
+
+if __name__ == "__main__":
+    # By its name, so that what is pickled here is what it is there.
+    from verify import side_by_side
+
+    side_by_side._answer()
