@@ -20,11 +20,12 @@ void move_filled(const Warp::Copy& c, Mask lanes) {
 // Moves the bytes of the lanes in `lanes`: what the copy reads, and zeros behind it.
 void move(const Warp::Copy& c, Mask lanes) {
   const u32 bytes = c.told.bytes;
-  if (lanes == kFullMask && c.whole) {
+  if (lanes == kFullMask && c.told.whole == lanes && c.told.source_shape == Shape::contiguous &&
+      c.told.destination_shape == Shape::contiguous) {
     std::memcpy(reinterpret_cast<void*>(c.destination[0]), reinterpret_cast<const void*>(c.source[0]), std::size_t{bytes} * kWarp);
     return;
   }
-  if (c.filled) return bytes == 16 ? move_filled<16>(c, lanes) : bytes == 8 ? move_filled<8>(c, lanes) : move_filled<4>(c, lanes);
+  if ((lanes & ~c.told.whole) == 0) return bytes == 16 ? move_filled<16>(c, lanes) : bytes == 8 ? move_filled<8>(c, lanes) : move_filled<4>(c, lanes);
   for_lanes(lanes, [&](unsigned l) {
     auto* to = reinterpret_cast<std::byte*>(c.destination[l]);
     const u32 from = c.source_bytes[l];
@@ -130,9 +131,14 @@ const Inst* copy(const Inst& i, Warp& w, Mask mask) {
     w.free_copies.push_back(std::move(owned));
     return &i + 1;
   }
+  if (mask != to.lanes) {
+    to.lanes = from.lanes = mask;
+    classify(to), classify(from);
+  }
   c.told.lanes = c.pending = mask;
-  c.filled = mask_of([&](unsigned l) { return source_bytes[l] != op.bytes; }) == 0;
-  c.whole = mask == kFullMask && c.filled && to.shape == Shape::contiguous && from.shape == Shape::contiguous;
+  c.told.whole = mask & mask_of([&](unsigned l) { return source_bytes[l] == op.bytes; });
+  c.told.source_shape = from.shape, c.told.source_breaks = from.breaks;
+  c.told.destination_shape = to.shape, c.told.destination_breaks = to.breaks;
   if (w.observer != nullptr) w.observer->async_issue(w.point(i, mask), c.told);
   w.copies.push_back(std::move(owned));
   if (!w.worker->options->late_copies) {

@@ -115,8 +115,6 @@ struct Warp {
 struct Warp::Copy {
   AsyncCopy told;  // pointers into the arrays below
   Mask pending = 0;
-  bool whole = false;  // one run of memory to one run of memory
-  bool filled = true;  // no lane reads less than it writes
   alignas(64) std::array<std::uint64_t, 32> source{}, destination{};
   std::array<std::uint32_t, 32> source_bytes{}, group{};
 };

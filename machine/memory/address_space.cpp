@@ -41,6 +41,10 @@ void mark_granules(std::uint64_t base, std::uint64_t bytes, std::uint8_t value) 
   std::uint8_t* last = granule_of(base + std::max<std::uint64_t>(bytes, 1) - 1);
   for (std::uint8_t* g = granule_of(base); g <= last; ++g) *g = value;
 }
+void name_granules(std::uint64_t base, std::uint64_t bytes, const Object* object) {
+  const Object** last = &granule_object(base + std::max<std::uint64_t>(bytes, 1) - 1);
+  for (const Object** g = &granule_object(base); g <= last; ++g) *g = object;
+}
 
 }  // namespace
 
@@ -72,6 +76,7 @@ struct AddressSpace::Impl {
       const auto base = *it;
       if (spans[base] < span) continue;
       freed.erase(it);
+      name_granules(base, objects[base]->size, nullptr);
       forgotten.push_back(std::move(objects[base]));
       objects.erase(base);
       return base;
@@ -83,6 +88,7 @@ struct AddressSpace::Impl {
 AddressSpace::AddressSpace() : impl_(std::make_unique<Impl>()) {
   reserve(kArenaBytes, kArenaBase);
   reserve(kGlobalBytes >> kGranuleShift, kGranuleBase);
+  reserve((kGlobalBytes >> kGranuleShift) * sizeof(const Object*), kGranuleObjectsBase);
 }
 
 AddressSpace& AddressSpace::instance() {
@@ -109,6 +115,7 @@ const Object* AddressSpace::allocate(ObjectKind kind, std::uint64_t bytes, std::
   impl_->spans[base] = span - (base - slot);
   impl_->objects[base] = std::move(object);
   mark_granules(base, bytes, 1);
+  name_granules(base, bytes, result);
   if (counted) impl_->used += bytes;
   return result;
 }
@@ -151,11 +158,10 @@ const Object* AddressSpace::release(std::uint64_t base, std::uint64_t operation)
   return &object;
 }
 
-const Object* AddressSpace::find(std::uint64_t address) const {
+const Object* AddressSpace::find_registered(std::uint64_t address) const {
   std::shared_lock guard(impl_->lock);
-  const auto& table = in_global_arena(address) ? impl_->objects : impl_->registered;
-  auto next = table.upper_bound(address);
-  if (next == table.begin()) return nullptr;
+  auto next = impl_->registered.upper_bound(address);
+  if (next == impl_->registered.begin()) return nullptr;
   const Object* object = std::prev(next)->second.get();
   return object->contains(address) ? object : nullptr;
 }

@@ -49,14 +49,19 @@ inline std::uint8_t* granule_of(std::uint64_t address) {
   return reinterpret_cast<std::uint8_t*>(kGranuleBase + ((address - kArenaBase) >> kGranuleShift));
 }
 inline bool granule_live(std::uint64_t address) { return *granule_of(address) != 0; }
+// The object, live or freed, that reaches into each of them: there is one at most, for objects begin at a granule.
+inline constexpr std::uint64_t kGranuleObjectsBase = kGranuleBase + (std::uint64_t{1} << 32);
+inline const Object*& granule_object(std::uint64_t address) {
+  return reinterpret_cast<const Object**>(kGranuleObjectsBase)[(address - kArenaBase) >> kGranuleShift];
+}
 
 // Reserves `bytes` of zeroed, lazily backed memory at `address` (0: anywhere). Throws std::bad_alloc.
 std::byte* reserve(std::uint64_t bytes, std::uint64_t address = 0);
 // Gives the pages back; the region stays reserved and reads as zero.
 void discard(std::byte* start, std::uint64_t bytes);
 
-// All objects of the process. One instance a process; thread-safe. Lookups take a shared lock, so the hot path
-// keeps the Object it found last and asks again only when the address leaves it.
+// All objects of the process. One instance a process; thread-safe. find() of device memory takes no lock: every access
+// asks it.
 class AddressSpace {
  public:
   static AddressSpace& instance();
@@ -75,7 +80,11 @@ class AddressSpace {
   const Object* release(std::uint64_t base, std::uint64_t operation = 0);
 
   // The object that holds `address`: live or freed; nullptr in no-man's-land. Pointers stay valid for ever.
-  const Object* find(std::uint64_t address) const;
+  const Object* find(std::uint64_t address) const {
+    if (!in_global_arena(address)) [[unlikely]] return find_registered(address);
+    const Object* object = granule_object(address);
+    return object != nullptr && object->contains(address) ? object : nullptr;
+  }
   // The nearest live object below or above, for messages ("16 bytes past the end of ..."); nullptr if there is none.
   const Object* nearest(std::uint64_t address) const;
   void rename(std::uint64_t base, std::string_view name);
@@ -98,6 +107,7 @@ class AddressSpace {
 
  private:
   AddressSpace();
+  const Object* find_registered(std::uint64_t address) const;
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -34,6 +34,7 @@ class CheckSet final : public Checks {
     // An address may have been used before; registered memory lies outside the arena.
     if (object.kind == ObjectKind::global) written_.clear(object.base, object.size);
   }
+  void released(const Object& object) override { regions_.remove_all(object.base, object.size); }
   bool host_access(std::uint64_t operation, AccessKind kind, std::uint64_t address, std::uint64_t bytes,
                    std::uint64_t pitch, std::uint64_t rows) override {
     return host_.access(operation, kind, address, bytes, pitch, rows);

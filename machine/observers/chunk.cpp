@@ -11,33 +11,35 @@ namespace machine::checks {
 
 namespace {
 
-// One side of a cp.async as an access of the lanes that move a whole copy; `odd` gets the lanes that read less.
-struct CopySide {
-  Access access;
-  Mask odd = 0;
-};
-CopySide source_of(const AsyncCopy& copy, Mask lanes) {
-  CopySide side;
-  std::uint32_t differs = 0;
-  for (unsigned l = 0; l < kWarp; ++l) differs |= copy.source_bytes[l] ^ copy.bytes;
-  for (Mask rest = differs != 0 ? lanes : 0; rest != 0; rest &= rest - 1) {
-    const unsigned l = static_cast<unsigned>(std::countr_zero(rest));
-    if (copy.source_bytes[l] != copy.bytes) side.odd |= Mask{1} << l;
-  }
-  side.access.kind = AccessKind::async_read;
-  side.access.space = Space::global;
-  side.access.width = copy.bytes;
-  side.access.address = copy.source;
-  side.access = narrowed(side.access, lanes & ~side.odd);
-  return side;
+// One side of a cp.async as an access. The source is that of the lanes which read as much as they write.
+Access source_of(const AsyncCopy& copy, Mask lanes) {
+  Access a;
+  a.kind = AccessKind::async_read;
+  a.space = Space::global;
+  a.width = copy.bytes;
+  a.lanes = copy.lanes, a.address = copy.source, a.shape = copy.source_shape, a.breaks = copy.source_breaks;
+  return (lanes & copy.whole) == copy.lanes ? a : narrowed(a, lanes & copy.whole);
 }
 Access destination_of(const AsyncCopy& copy, Mask lanes) {
   Access a;
   a.kind = AccessKind::async_write;
   a.space = Space::shared;
   a.width = copy.bytes;
-  a.address = copy.destination;
-  return narrowed(a, lanes);
+  a.lanes = copy.lanes, a.address = copy.destination, a.shape = copy.destination_shape, a.breaks = copy.destination_breaks;
+  return lanes == copy.lanes ? a : narrowed(a, lanes);
+}
+// Calls f(access of one lane) for the lanes that read less, but something.
+template <class F>
+void each_short_source(const AsyncCopy& copy, Mask lanes, const Access& source, F&& f) {
+  for (Mask rest = lanes & ~copy.whole; rest != 0; rest &= rest - 1) {
+    const unsigned lane = static_cast<unsigned>(std::countr_zero(rest));
+    if (copy.source_bytes[lane] == 0) continue;
+    Access part = source;
+    part.lanes = part.breaks = Mask{1} << lane;
+    part.shape = Shape::scattered;
+    part.width = copy.source_bytes[lane];
+    f(part);
+  }
 }
 
 constexpr std::size_t kKeptSlots = 32;
@@ -54,8 +56,8 @@ Chunk::Chunk(const CheckOptions& options, const LaunchInfo& launch, const Region
       launch_(launch),
       waits_(waits),
       race_report_(launch, sink_),
-      memcheck_(launch, sink_, regions, objects_),
-      initcheck_(launch, sink_, written, objects_),
+      memcheck_(launch, sink_, regions),
+      initcheck_(launch, sink_, written),
       global_races_(launch, race_report_, pages_, options.racecheck),
       traffic_(regions, options.row_bytes) {}
 
@@ -90,17 +92,17 @@ void Chunk::global(const WarpPoint& point, const Access& a, const Extent& extent
   Slot& slot = slot_of(point);
   if (options_.traffic) traffic_.global(a);
   if (options_.initcheck) initcheck_.global(point, a, extent, pages_);
-  global_races_.access(slot.order, point, a);
+  global_races_.access(slot.order, point, a, extent);
   if (waits_ && (slot.waited >> point.warp & 1) == 0) GlobalRaces::mark(a, point, slot.order.block(), early_);
   if (options_.racecheck && is_strong(a)) strong_.access(slot.order, point, a);
 }
 
-void Chunk::shared(const WarpPoint& point, const Access& a) {
+void Chunk::shared(const WarpPoint& point, const Access& a, const Extent& extent) {
   if (options_.traffic) traffic_.shared(a, point.block->shared);
-  if (options_.initcheck) initcheck_.shared(point, a);
+  if (options_.initcheck) initcheck_.shared(point, a, extent);
   if (!options_.racecheck) return;
   Slot& slot = slot_of(point);
-  slot.shared.access(slot.order, race_report_, point, a);
+  slot.shared.access(slot.order, race_report_, point, a, extent);
   if (is_strong(a)) strong_.access(slot.order, point, a);
 }
 
@@ -122,8 +124,12 @@ Mask Chunk::access(const WarpPoint& point, const Access& a) {
       return on;
     case Space::shared:
       if (options_.memcheck) on = memcheck_.shared(point, a, extent);
-      if (on == a.lanes) shared(point, a);
-      else if (on != 0) shared(point, narrowed(a, on));
+      if (on == a.lanes) {
+        shared(point, a, extent);
+      } else if (on != 0) {
+        const Access part = narrowed(a, on);
+        shared(point, part, extent_of(part));
+      }
       return on;
     case Space::local:
       if (options_.memcheck) on = memcheck_.local(point, a, extent);
@@ -161,17 +167,12 @@ void Chunk::mbarrier(const WarpPoint& point, const MbarrierEvent& event) {
 void Chunk::async_issue(const WarpPoint& point, const AsyncCopy& copy) {
   if (!options_.racecheck) return;
   Slot& slot = slot_of(point);
-  const CopySide source = source_of(copy, copy.lanes);
-  if (source.access.lanes != 0) global_races_.async_read(slot.order, point, source.access);
-  for (Mask rest = source.odd; rest != 0; rest &= rest - 1) {
-    const unsigned lane = static_cast<unsigned>(std::countr_zero(rest));
-    if (copy.source_bytes[lane] == 0) continue;
-    Access part = source.access;
-    part.lanes = part.breaks = Mask{1} << lane;
-    part.width = copy.source_bytes[lane];
-    global_races_.async_read(slot.order, point, part);
-  }
-  slot.shared.async_write(slot.order, race_report_, point, destination_of(copy, copy.lanes));
+  const Access source = source_of(copy, copy.lanes);
+  if (source.lanes != 0) global_races_.async_read(slot.order, point, source, extent_of(source));
+  each_short_source(copy, copy.lanes, source,
+                    [&](const Access& part) { global_races_.async_read(slot.order, point, part, extent_of(part)); });
+  const Access destination = destination_of(copy, copy.lanes);
+  slot.shared.async_write(slot.order, race_report_, point, destination, extent_of(destination));
 }
 
 void Chunk::async_commit(const WarpPoint& point) {
@@ -182,26 +183,22 @@ Mask Chunk::async_land(const WarpPoint& point, const AsyncCopy& copy, Mask lanes
   WarpPoint at = point;
   at.pc = copy.pc;
   Mask on = lanes;
-  const CopySide source = source_of(copy, lanes);
+  const Access source = source_of(copy, lanes);
+  const Extent extent = source.lanes != 0 ? extent_of(source) : Extent{};
   bytes_ += std::uint64_t{copy.bytes} * 2 * static_cast<unsigned>(std::popcount(lanes));
   if (options_.memcheck) {
-    if (source.access.lanes != 0) on &= memcheck_.global(at, source.access, extent_of(source.access)) | source.odd;
-    for (Mask rest = source.odd; rest != 0; rest &= rest - 1) {
-      const unsigned lane = static_cast<unsigned>(std::countr_zero(rest));
-      if (copy.source_bytes[lane] == 0) continue;
-      Access part = source.access;
-      part.lanes = part.breaks = Mask{1} << lane;
-      part.width = copy.source_bytes[lane];
-      on &= memcheck_.global(at, part, extent_of(part)) | ~part.lanes;
-    }
+    if (source.lanes != 0) on &= memcheck_.global(at, source, extent) | ~source.lanes;
+    each_short_source(copy, lanes, source,
+                      [&](const Access& part) { on &= memcheck_.global(at, part, extent_of(part)) | ~part.lanes; });
   }
   Access destination = destination_of(copy, on);
+  Extent room = on != 0 ? extent_of(destination) : Extent{};
   if (options_.memcheck && on != 0) {
-    on &= memcheck_.shared(at, destination, extent_of(destination));
-    if (on != destination.lanes) destination = destination_of(copy, on);
+    on &= memcheck_.shared(at, destination, room);
+    if (on != 0 && on != destination.lanes) destination = destination_of(copy, on), room = extent_of(destination);
   }
   if (on == 0) return on;
-  if (options_.initcheck) initcheck_.landed(at, copy, source.access, destination, pages_);
+  if (options_.initcheck) initcheck_.landed(at, copy, {source, extent}, {destination, room}, pages_);
   if (!options_.racecheck)
     for (Mask rest = on; rest != 0; rest &= rest - 1) {
       const unsigned lane = static_cast<unsigned>(std::countr_zero(rest));

@@ -60,14 +60,13 @@ class Chunk final : public Observer {
   };
   static Slot& slot_of(const WarpPoint& point) { return *static_cast<Slot*>(point.block->state); }
   void global(const WarpPoint& point, const Access& access, const Extent& extent);
-  void shared(const WarpPoint& point, const Access& access);
+  void shared(const WarpPoint& point, const Access& access, const Extent& extent);
 
   const CheckOptions& options_;
   const LaunchInfo& launch_;
   bool waits_;
   Sink sink_;
   RaceReport race_report_;
-  ObjectCache objects_;
   Memcheck memcheck_;
   Initcheck initcheck_;
   PageMap pages_, early_;

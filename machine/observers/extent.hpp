@@ -41,6 +41,28 @@ inline Extent extent_of(const Access& a) {
   return {low, high + a.width};
 }
 
+// Whether the lanes touch every byte of the extent, each of them once: rows that a swizzle permutes do, for example.
+// Only for accesses that are aligned to their width.
+inline bool fills(const Access& a, const Extent& e) {
+  if (a.shape == Shape::contiguous) return true;
+  const unsigned lanes = static_cast<unsigned>(std::popcount(a.lanes)), shift = static_cast<unsigned>(std::countr_zero(a.width));
+  if (e.bytes() != std::uint64_t{a.width} * lanes) return false;
+  Mask places = 0;
+#if defined(__AVX512F__)
+  const __m512i low = _mm512_set1_epi64(static_cast<long long>(e.low)), one = _mm512_set1_epi64(1);
+  __m512i found = _mm512_setzero_si512();
+  for (unsigned g = 0; g < 4; ++g) {
+    const __m512i place = _mm512_srli_epi64(_mm512_sub_epi64(_mm512_loadu_si512(a.address + 8 * g), low), shift);
+    found = _mm512_mask_or_epi64(found, static_cast<__mmask8>(a.lanes >> (8 * g)), found, _mm512_sllv_epi64(one, place));
+  }
+  places = static_cast<Mask>(_mm512_reduce_or_epi64(found));
+#else
+  for (unsigned l = 0; l < kWarp; ++l)
+    if ((a.lanes >> l & 1) != 0) places |= Mask{1} << ((a.address[l] - e.low) >> shift);
+#endif
+  return static_cast<unsigned>(std::popcount(places)) == lanes;
+}
+
 // Lanes that do not go on where their neighbour below ended, or whose neighbour takes no part.
 inline Mask breaks_of(const std::uint64_t* address, Mask lanes, std::uint32_t width) {
   Mask jumps = 0;

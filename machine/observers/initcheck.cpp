@@ -10,6 +10,7 @@ namespace machine::checks {
 
 namespace {
 
+constexpr unsigned kClose = 1024;  // bytes so close together are looked at with what lies between them
 constexpr unsigned kPadding = 16;  // a hole of this many bytes is no padding any more
 enum Rule : std::uint32_t { kUnwritten = 200 };
 
@@ -20,8 +21,8 @@ void each_lane(Mask lanes, F&& f) {
 
 }  // namespace
 
-Initcheck::Initcheck(const LaunchInfo& launch, Sink& sink, ArenaBits& written, ObjectCache& objects)
-    : launch_(launch), sink_(sink), written_(written), objects_(objects) {
+Initcheck::Initcheck(const LaunchInfo& launch, Sink& sink, ArenaBits& written)
+    : launch_(launch), sink_(sink), written_(written) {
   dynamic_.kind = ObjectKind::dynamic_shared;
   dynamic_.base = launch.kernel->shared().dynamic_base;
   dynamic_.size = launch.dynamic_shared;
@@ -39,9 +40,9 @@ void Initcheck::block_begin(const BlockInfo& block) {
 }
 
 // Whether memory at `address` is of the kind that starts unwritten.
-bool Initcheck::counts(std::uint32_t pc, std::uint64_t address) {
+bool Initcheck::counts(std::uint64_t address) const {
   if (!ArenaBits::covers(address)) return false;
-  const Object* object = objects_.at(pc, address);
+  const Object* object = AddressSpace::instance().find(address);
   return object && object->kind == ObjectKind::global;
 }
 
@@ -63,7 +64,9 @@ bool Initcheck::all_written(std::uint64_t address, std::uint64_t bytes, const Pa
 }
 
 // Whether all that the lanes touch was written before this chunk. Lanes of aligned accesses lie in one word of bits each.
-bool Initcheck::all_written(const Access& a) const {
+bool Initcheck::all_written(const Access& a, const Extent& extent) const {
+  if (extent.bytes() <= kClose && written_.all(extent.low, extent.bytes())) return true;
+  if (a.shape != Shape::scattered) return false;
   const std::uint64_t any = a.address[a.first_lane()], own = (std::uint64_t{1} << a.width) - 1;
   const std::uint64_t* words = written_.words();
 #if defined(__AVX512F__)
@@ -159,11 +162,11 @@ std::uint64_t Initcheck::carried(const WarpPoint& point, const Access& a, unsign
 }
 
 // Loads, and the reading half of atomics, of global and shared memory.
-void Initcheck::load(const WarpPoint& point, const Access& a, const PageMap* pages) {
+void Initcheck::load(const WarpPoint& point, const Access& a, const Extent& extent, const PageMap* pages) {
   bool clean = true;
   if (a.shape == Shape::uniform) {
     clean = all_written(a.address[a.first_lane()], a.width, pages);
-  } else if (any_undefined_ || a.shape == Shape::contiguous || !all_written(a)) {
+  } else if (any_undefined_ || !all_written(a, extent)) {
     a.for_each_run([&](std::uint64_t address, std::uint64_t bytes, Mask) { clean = clean && all_written(address, bytes, pages); });
   }
   if (clean && carried_.empty()) return;
@@ -210,25 +213,28 @@ void Initcheck::store(const WarpPoint& point, const Access& a, PageMap* pages) {
 }
 
 void Initcheck::global(const WarpPoint& point, const Access& a, const Extent& extent, PageMap& pages) {
-  const Object* object = objects_.at(point.pc, extent.low);
+  const Object* object = AddressSpace::instance().find(extent.low);
   if (!object || !object->contains(extent.low, extent.bytes())) {
     Mask counted = 0;
-    each_lane(a.lanes, [&](unsigned lane) { counted |= counts(point.pc, a.address[lane]) ? Mask{1} << lane : 0; });
+    each_lane(a.lanes, [&](unsigned lane) { counted |= counts(a.address[lane]) ? Mask{1} << lane : 0; });
     if (counted == 0) return;
-    if (counted != a.lanes) return global(point, narrowed(a, counted), pages);
+    if (counted != a.lanes) {
+      const Access part = narrowed(a, counted);
+      return counted_lanes(point, part, extent_of(part), pages);
+    }
   } else if (object->kind != ObjectKind::global) {
     return;
   }
-  global(point, a, pages);
+  counted_lanes(point, a, extent, pages);
 }
 
-void Initcheck::global(const WarpPoint& point, const Access& a, PageMap& pages) {
-  if (a.kind != AccessKind::store) load(point, a, &pages);
+void Initcheck::counted_lanes(const WarpPoint& point, const Access& a, const Extent& extent, PageMap& pages) {
+  if (a.kind != AccessKind::store) load(point, a, extent, &pages);
   if (a.kind != AccessKind::load) store(point, a, &pages);
 }
 
-void Initcheck::shared(const WarpPoint& point, const Access& a) {
-  if (a.kind != AccessKind::store) load(point, a, nullptr);
+void Initcheck::shared(const WarpPoint& point, const Access& a, const Extent& extent) {
+  if (a.kind != AccessKind::store) load(point, a, extent, nullptr);
   if (a.kind != AccessKind::load) store(point, a, nullptr);
 }
 
@@ -264,15 +270,16 @@ void Initcheck::local(const WarpPoint& point, const Access& a) {
   });
 }
 
-void Initcheck::landed(const WarpPoint& point, const AsyncCopy& copy, const Access& source, const Access& destination,
-                       PageMap& pages) {
-  destination.for_each_run([&](std::uint64_t to, std::uint64_t bytes, Mask) { written_.set(to, bytes); });
+void Initcheck::landed(const WarpPoint& point, const AsyncCopy& copy, const Side& source, const Side& destination, PageMap& pages) {
+  const auto& [to, room] = destination;
+  if (fills(to, room)) written_.set(room.low, room.bytes());
+  else to.for_each_run([&](std::uint64_t at, std::uint64_t bytes, Mask) { written_.set(at, bytes); });
   // Whole copies whose sources lie in one object: all lanes at once.
-  Mask rest = destination.lanes;
-  if (const Mask whole = source.lanes & rest; whole != 0 && !any_undefined_) {
-    const Extent extent = extent_of(source);
-    const Object* object = objects_.at(copy.pc, extent.low);
-    if (object && object->contains(extent.low, extent.bytes()) && (object->kind != ObjectKind::global || all_written(source)))
+  Mask rest = to.lanes;
+  if (const Mask whole = source.access.lanes & rest; whole != 0 && !any_undefined_) {
+    const auto& [from, extent] = source;
+    const Object* object = AddressSpace::instance().find(extent.low);
+    if (object && object->contains(extent.low, extent.bytes()) && (object->kind != ObjectKind::global || all_written(from, extent)))
       rest &= ~whole;
   }
   each_lane(rest, [&](unsigned lane) { landed(point, copy, lane, pages); });
@@ -281,7 +288,7 @@ void Initcheck::landed(const WarpPoint& point, const AsyncCopy& copy, const Acce
 void Initcheck::landed(const WarpPoint& point, const AsyncCopy& copy, unsigned lane, PageMap& pages) {
   const std::uint64_t source = copy.source[lane], destination = copy.destination[lane];
   const std::uint32_t read = copy.source_bytes[lane];
-  if (read == 0 || !counts(copy.pc, source) || all_written(source, read, &pages)) return;
+  if (read == 0 || !counts(source) || all_written(source, read, &pages)) return;
   const std::uint64_t open = holes(source, read, &pages);
   if (!small_hole(point, source, read, open, &pages)) {
     WarpPoint issue = point;

@@ -20,7 +20,6 @@
 #include "observers/bits.hpp"
 #include "observers/copies.hpp"
 #include "observers/extent.hpp"
-#include "observers/objects.hpp"
 #include "observers/observer.hpp"
 #include "observers/pages.hpp"
 #include "observers/sink.hpp"
@@ -31,28 +30,32 @@ class Initcheck {
  public:
   // `written`: a bit a byte for the whole arena. Bits of global memory are only read (the chunk's own writes are in its
   // pages until join); those of the blocks' shared storage are the chunk's own.
-  Initcheck(const LaunchInfo& launch, Sink& sink, ArenaBits& written, ObjectCache& objects);
+  Initcheck(const LaunchInfo& launch, Sink& sink, ArenaBits& written);
 
   void block_begin(const BlockInfo& block);
   // Before the pages are marked.
   void global(const WarpPoint& point, const Access& access, const Extent& extent, PageMap& pages);
-  void shared(const WarpPoint& point, const Access& access);
+  void shared(const WarpPoint& point, const Access& access, const Extent& extent);
   void local(const WarpPoint& point, const Access& access);
   // A cp.async lands: its source was read, zeros fill up the rest of its destination. `source`: of the lanes that read all.
-  void landed(const WarpPoint& point, const AsyncCopy& copy, const Access& source, const Access& destination, PageMap& pages);
+  struct Side {
+    const Access& access;
+    const Extent& extent;
+  };
+  void landed(const WarpPoint& point, const AsyncCopy& copy, const Side& source, const Side& destination, PageMap& pages);
 
  private:
-  void global(const WarpPoint& point, const Access& access, PageMap& pages);
+  void counted_lanes(const WarpPoint& point, const Access& access, const Extent& extent, PageMap& pages);
   void landed(const WarpPoint& point, const AsyncCopy& copy, unsigned lane, PageMap& pages);
-  bool counts(std::uint32_t pc, std::uint64_t address);
+  bool counts(std::uint64_t address) const;
   std::uint64_t written_bits(std::uint64_t address, const PageMap* pages) const;
   bool is_written(std::uint64_t address, const PageMap* pages) const { return written_bits(address, pages) >> (address & 63) & 1; }
-  bool all_written(const Access& access) const;
+  bool all_written(const Access& access, const Extent& extent) const;
   bool all_written(std::uint64_t address, std::uint64_t bytes, const PageMap* pages) const;
   std::uint64_t holes(std::uint64_t address, unsigned width, const PageMap* pages) const;  // bit b: byte b is unwritten
   bool small_hole(const WarpPoint& point, std::uint64_t address, unsigned width, std::uint64_t holes, const PageMap* pages) const;
   const Object* variable_at(const WarpPoint& point, std::uint64_t address) const;
-  void load(const WarpPoint& point, const Access& access, const PageMap* pages);
+  void load(const WarpPoint& point, const Access& access, const Extent& extent, const PageMap* pages);
   void store(const WarpPoint& point, const Access& access, PageMap* pages);
   void mark(std::uint64_t address, std::uint64_t bytes, bool defined, PageMap* pages);
   void unwritten(const WarpPoint& point, unsigned lane, Space space, unsigned bytes, std::uint64_t address, bool is_copy);
@@ -76,7 +79,6 @@ class Initcheck {
   const LaunchInfo& launch_;
   Sink& sink_;
   ArenaBits& written_;
-  ObjectCache& objects_;
   Object dynamic_;
   bool any_undefined_ = false;
   std::unique_ptr<CopyAnalysis> copies_;

@@ -37,15 +37,19 @@ class Marks {
  public:
   bool any(Deed d) const { return (deeds_ >> static_cast<unsigned>(d) & 1) != 0; }
   const PageBits& bits(Deed d) const { return bits_[static_cast<unsigned>(d)]; }
+  bool any_changed() const { return deeds_ > 1; }
   std::uint64_t changed(unsigned w) const { return bits(Deed::written)[w] | bits(Deed::atomic)[w]; }
 
   void set(Deed d, std::uint64_t first, std::uint64_t count) {
-    deeds_ |= static_cast<std::uint8_t>(1u << static_cast<unsigned>(d));
-    set_bits(bits_[static_cast<unsigned>(d)].data(), first, count);
+    note(d);
+    set_noted(d, first, count);
   }
+  // The same in two steps, for several stretches.
+  void note(Deed d) { deeds_ |= static_cast<std::uint8_t>(1u << static_cast<unsigned>(d)); }
+  void set_noted(Deed d, std::uint64_t first, std::uint64_t count) { set_bits(bits_[static_cast<unsigned>(d)].data(), first, count); }
   // Whether an access that reads, or writes, these bytes conflicts with what is marked.
   bool conflicts(bool writing, std::uint64_t first, std::uint64_t count) const {
-    if (writing ? deeds_ == 0 : deeds_ <= 1) return false;  // 1: only read
+    if (writing ? deeds_ == 0 : !any_changed()) return false;
     std::uint64_t met = 0;
     for_each_word(first, count,
                   [&](std::uint64_t w, std::uint64_t mask) { met |= (changed(w) | (writing ? bits(Deed::read)[w] : 0)) & mask; });

@@ -30,11 +30,12 @@ void Regions::add_heap(std::uint64_t base, std::uint64_t bytes) {
 }
 
 void Regions::remove_heap(std::uint64_t base) {
-  const auto at = heaps_.find(base);
-  if (at == heaps_.end()) return;
-  const std::uint64_t end = base + at->second;
-  heaps_.erase(at);
-  regions_.erase(regions_.lower_bound(base), regions_.lower_bound(end));
+  if (const auto at = heaps_.find(base); at != heaps_.end()) remove_all(base, std::max<std::uint64_t>(at->second, 1));
+}
+
+void Regions::remove_all(std::uint64_t base, std::uint64_t bytes) {
+  heaps_.erase(heaps_.lower_bound(base), heaps_.lower_bound(base + bytes));
+  regions_.erase(regions_.lower_bound(base), regions_.lower_bound(base + bytes));
   settled_ = false;
 }
 
@@ -69,16 +70,18 @@ void Regions::settle() {
   live_.push_back({outside, ~std::uint64_t{0}});
 }
 
-Regions::Stretch Regions::live_around(std::uint64_t address) const {
+const Regions::Stretch* Regions::live_around(std::uint64_t address, const Stretch* near) const {
+  for (const Stretch* s = near; s != nullptr && s <= &live_.back() && s <= near + 1; ++s)
+    if (address >= s->low && address < s->high) return s;
   const auto above =
       std::upper_bound(live_.begin(), live_.end(), address, [](std::uint64_t a, const Stretch& s) { return a < s.low; });
-  if (above == live_.begin()) return {};
+  if (above == live_.begin()) return nullptr;
   const Stretch& at = *std::prev(above);
-  return address < at.high ? at : Stretch{};
+  return address < at.high ? &at : nullptr;
 }
 
-Memcheck::Memcheck(const LaunchInfo& launch, Sink& sink, const Regions& regions, ObjectCache& objects)
-    : launch_(launch), sink_(sink), regions_(regions), objects_(objects) {
+Memcheck::Memcheck(const LaunchInfo& launch, Sink& sink, const Regions& regions)
+    : launch_(launch), sink_(sink), regions_(regions) {
   dynamic_.kind = ObjectKind::dynamic_shared;
   dynamic_.base = launch.kernel->shared().dynamic_base;
   dynamic_.size = launch.dynamic_shared;
@@ -108,13 +111,13 @@ void Memcheck::invalid(const WarpPoint& point, unsigned lane, Space space, std::
 }
 
 Mask Memcheck::global(const WarpPoint& point, const Access& a, const Extent& s) {
-  const Object* object = objects_.at(point.pc, s.low);
+  const Object* object = AddressSpace::instance().find(s.low);
   Mask on = a.lanes;
   if (!(object && object->state == ObjectState::live && object->contains(s.low, s.bytes()))) {
     for (Mask rest = a.lanes; rest != 0; rest &= rest - 1) {
       const unsigned l = static_cast<unsigned>(std::countr_zero(rest));
       const std::uint64_t address = a.address[l];
-      const Object* at = objects_.at(point.pc, address);
+      const Object* at = AddressSpace::instance().find(address);
       const bool inside = at && at->contains(address, a.width);
       if (inside && at->state == ObjectState::live) continue;
       on &= ~(Mask{1} << l);
@@ -126,28 +129,34 @@ Mask Memcheck::global(const WarpPoint& point, const Access& a, const Extent& s) 
     }
   }
   if (regions_.any() && a.space == Space::global && on != 0) {
-    const Regions::Stretch& recent = recent_live_[point.pc % recent_live_.size()];
-    if (!recent.holds(s.low, s.high)) dead_lanes(point, a, on);
+    const Regions::Stretch* recent = recent_live(s.low);
+    if (recent == nullptr || !recent->holds(s.low, s.high)) dead_lanes(point, a, on);
   }
   return on;
 }
 
 // Reports bytes in no registered region. The lanes may go on: the memory is there.
 void Memcheck::dead_lanes(const WarpPoint& point, const Access& a, Mask lanes) {
-  Regions::Stretch& recent = recent_live_[point.pc % recent_live_.size()];
-  for (Mask rest = lanes; rest != 0; rest &= rest - 1) {
-    const unsigned l = static_cast<unsigned>(std::countr_zero(rest));
-    const std::uint64_t address = a.address[l], end = address + a.width;
-    if (recent.holds(address, end)) continue;
-    if (const auto around = regions_.live_around(address); around.holds(address, end)) {
-      recent = around;
-      continue;
-    }
-    std::uint64_t first = address;
-    while (first < end && regions_.live_around(first).high > first) ++first;
-    invalid(point, l, a.space, verb_of(a.kind), a.width, first, AddressSpace::instance().find(address),
+  const auto live = [&](std::uint64_t address, std::uint64_t end) {
+    const Regions::Stretch*& recent = recent_live(address);
+    if (recent != nullptr && recent->holds(address, end)) return true;
+    const Regions::Stretch* around = regions_.live_around(address, recent);
+    if (around == nullptr || !around->holds(address, end)) return false;
+    recent = around;
+    return true;
+  };
+  const auto judge = [&](unsigned lane) {
+    std::uint64_t first = a.address[lane];
+    const std::uint64_t end = first + a.width;
+    if (live(first, end)) return;
+    while (first < end && regions_.live_around(first) != nullptr) ++first;
+    invalid(point, lane, a.space, verb_of(a.kind), a.width, first, AddressSpace::instance().find(a.address[lane]),
             "the bytes lie in no registered live region of their heap", kDead);
-  }
+  };
+  a.for_each_run([&](std::uint64_t address, std::uint64_t bytes, Mask run) {
+    if (live(address, address + bytes)) return;
+    for (Mask rest = run & lanes; rest != 0; rest &= rest - 1) judge(static_cast<unsigned>(std::countr_zero(rest)));
+  });
 }
 
 const Object* Memcheck::nearest_variable(std::uint64_t offset) const {

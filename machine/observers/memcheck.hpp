@@ -8,8 +8,8 @@
 #include <map>
 #include <vector>
 
+#include "memory/address_space.hpp"
 #include "observers/extent.hpp"
-#include "observers/objects.hpp"
 #include "observers/observer.hpp"
 #include "observers/sink.hpp"
 
@@ -20,6 +20,8 @@ class Regions {
  public:
   void add_heap(std::uint64_t base, std::uint64_t bytes);
   void remove_heap(std::uint64_t base);
+  // Heaps and regions that begin in memory which has been freed; few programs take them back themselves.
+  void remove_all(std::uint64_t base, std::uint64_t bytes);
   void add(std::uint64_t base, std::uint64_t bytes);
   void remove(std::uint64_t base);
 
@@ -29,9 +31,10 @@ class Regions {
     std::uint64_t low = 0, high = 0;
     bool holds(std::uint64_t from, std::uint64_t to) const { return from >= low && to <= high; }
   };
-  // Asked only after settle(), which is called before a launch.
-  Stretch live_around(std::uint64_t address) const;
+  // What follows may be asked only after settle(), which is called before a launch.
   void settle();
+  // nullptr for a dead byte. `near`: a stretch that was found before, or nullptr; rows are mostly touched in turn.
+  const Stretch* live_around(std::uint64_t address, const Stretch* near = nullptr) const;
   const std::map<std::uint64_t, std::uint64_t>& regions() const { return regions_; }
 
  private:
@@ -42,7 +45,7 @@ class Regions {
 
 class Memcheck {
  public:
-  Memcheck(const LaunchInfo& launch, Sink& sink, const Regions& regions, ObjectCache& objects);
+  Memcheck(const LaunchInfo& launch, Sink& sink, const Regions& regions);
 
   // The lanes that may go on.
   Mask global(const WarpPoint& point, const Access& access, const Extent& extent);
@@ -55,17 +58,17 @@ class Memcheck {
  private:
   const Object* variable_at(std::uint32_t pc, std::uint64_t offset);
   const Object* nearest_variable(std::uint64_t offset) const;
+  // The stretch that was last found near an address.
+  const Regions::Stretch*& recent_live(std::uint64_t address) { return recent_live_[(address >> kGranuleShift) % recent_live_.size()]; }
+  void dead_lanes(const WarpPoint& point, const Access& access, Mask lanes);
   void invalid(const WarpPoint& point, unsigned lane, Space space, std::string_view verb, std::uint32_t bytes,
                std::uint64_t address, const Object* object, std::string_view why, std::uint32_t rule);
 
   const LaunchInfo& launch_;
   Sink& sink_;
   const Regions& regions_;
-  void dead_lanes(const WarpPoint& point, const Access& access, Mask lanes);
-
-  ObjectCache& objects_;
-  std::array<const Object*, 64> recent_shared_{};  // by instruction
-  std::array<Regions::Stretch, 64> recent_live_{};
+  std::array<const Object*, 64> recent_shared_{};         // by instruction
+  std::array<const Regions::Stretch*, 64> recent_live_{};  // by granule
   Object dynamic_;
 };
 

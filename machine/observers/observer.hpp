@@ -121,6 +121,10 @@ struct AsyncCopy {
   const std::uint64_t* source = nullptr;    // [32] global addresses
   const std::uint32_t* source_bytes = nullptr;  // [32] bytes read; the rest of `bytes` is zero-filled
   const std::uint64_t* destination = nullptr;   // [32] storage addresses in shared memory
+  Mask whole = 0;                               // of `lanes`, those that read as much as they write
+  // How the addresses of `lanes` lie, as in Access.
+  Shape source_shape = Shape::scattered, destination_shape = Shape::scattered;
+  Mask source_breaks = 0, destination_breaks = 0;
 };
 
 // ---- faults that execution itself meets --------------------------------------------------------------------------

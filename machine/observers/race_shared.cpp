@@ -59,6 +59,7 @@ void SharedRaces::begin(const BlockInfo& block, const SharedLayout& layout, std:
   if (line_written_.size() < lines) line_written_.resize(lines), line_read_.resize(lines), line_copier_.resize(lines);
   std::fill_n(line_written_.begin(), lines, 0);  // async marks would outlive their block
   reads_.clear();
+  copies_.clear();
 }
 
 const Object* SharedRaces::object_at(std::uint64_t offset) const {
@@ -93,7 +94,8 @@ SharedRaces::Planes& SharedRaces::fine(std::uint32_t line) {
   return *fine_[line];
 }
 
-void SharedRaces::access(const BlockOrder& order, RaceReport& report, const WarpPoint& point, const Access& a) {
+void SharedRaces::access(const BlockOrder& order, RaceReport& report, const WarpPoint& point, const Access& a,
+                         const Extent& extent) {
   Who who;
   who.warp = who.actor = point.warp;
   who.pc = point.pc;
@@ -102,32 +104,31 @@ void SharedRaces::access(const BlockOrder& order, RaceReport& report, const Warp
   who.stamp = order.warp(point.warp).clock;
   who.warp_floor = order.warp(point.warp).warp_floor;
   who.access = &a;
-  if (writes(who.touch)) write(order, report, a, who);
-  else read(order, report, a, who);
+  if (writes(who.touch)) write(order, report, a, extent, who);
+  else read(order, report, a, extent, who);
 }
 
 void SharedRaces::async_write(const BlockOrder& order, RaceReport& report, const WarpPoint& point,
-                              const Access& destination) {
+                              const Access& destination, const Extent& extent) {
   Who who;
   who.warp = point.warp;
   who.actor = async_actor(point.warp);
   who.pc = point.pc;
   who.touch = Touch::write;
   who.stamp = order.async_stamp(point.warp);
-  write(order, report, destination, who);
+  write(order, report, destination, extent, who);
 }
 
-// Calls f(line) for the lines that an access touches, some of them more than once.
+// Calls f(line) for the lines that an access touches, some of them more than once. Where lanes lie close together, lines
+// between them count as touched.
 template <class F>
-void SharedRaces::each_line(const Access& a, F&& f) const {
-  if (a.shape == Shape::scattered) {
+void SharedRaces::each_line(const Access& a, const Extent& extent, F&& f) const {
+  if (extent.bytes() > std::uint64_t{a.width} * kWarp) {
     // Accesses are aligned, and so lie in one line each.
     for_lanes(a.lanes, [&](unsigned lane) { f((a.address[lane] - base_) / 128); });
     return;
   }
-  const std::uint64_t start = a.address[a.first_lane()] - base_;
-  const std::uint64_t bytes = a.shape == Shape::contiguous ? std::uint64_t{a.width} * kWarp : a.width;
-  for (std::uint64_t line = start / 128; line <= (start + bytes - 1) / 128; ++line) f(line);
+  for (std::uint64_t line = (extent.low - base_) / 128; line <= (extent.high - 1 - base_) / 128; ++line) f(line);
 }
 
 // Calls f(piece, who) for the parts of an access that lie side by side in one set of planes, and belong to lanes in a row.
@@ -174,18 +175,21 @@ void SharedRaces::cut(std::uint64_t address, std::uint64_t bytes, const Who& who
   }
 }
 
-void SharedRaces::read(const BlockOrder& order, RaceReport& report, const Access& a, const Who& who) {
+void SharedRaces::read(const BlockOrder& order, RaceReport& report, const Access& a, const Extent& extent, const Who& who) {
   const Stamp floor = order.warp(who.warp).barrier_floor;
   if (reads_floor_ != floor) reads_.clear(), reads_floor_ = floor;
   Stamp written = 0;
-  each_line(a, [&](std::uint64_t line) {
-    written = std::max(written, line_written_[line]);
+  each_line(a, extent, [&](std::uint64_t line) {
+    written = std::max(written, written_at(order, line));
     line_read_[line] = floor;
   });
-  if (written >= floor && !past_uniform(order, a, who))
-    each_piece(a, who, [&](const Piece& at, const Who& each) { check_writes(order, report, at, each); });
+  if (written >= floor) {
+    bring_in_copies(order);
+    if (!past_uniform(order, a, who))
+      each_piece(a, who, [&](const Piece& at, const Who& each) { check_writes(order, report, at, each); });
+  }
   reads_.append(a, who.warp, who.pc, who.touch, who.stamp, who.warp_floor);
-  if (reads_.full()) bring_in_reads();
+  if (reads_.full()) bring_in_copies(order), bring_in_reads();
 }
 
 // A word or some that all lanes read: whether its writers are known to the whole warp, the usual case where a warp
@@ -200,14 +204,15 @@ bool SharedRaces::past_uniform(const BlockOrder& order, const Access& a, const W
   return open == 0;
 }
 
-void SharedRaces::write(const BlockOrder& order, RaceReport& report, const Access& a, const Who& who) {
+void SharedRaces::write(const BlockOrder& order, RaceReport& report, const Access& a, const Extent& extent, const Who& who) {
   const Stamp floor = order.warp(who.warp).barrier_floor;
   Stamp written = 0, read = 0;
-  each_line(a, [&](std::uint64_t line) {
-    written = std::max(written, line_written_[line]);
+  each_line(a, extent, [&](std::uint64_t line) {
+    written = std::max(written, written_at(order, line));
     read = std::max(read, line_read_[line]);
   });
-  if (std::max(written, read) < floor && write_apart(a, who)) return;
+  if (std::max(written, read) < floor && write_apart(order, a, extent, who)) return;
+  bring_in_copies(order);
   if (read >= floor && reads_floor_ == floor) bring_in_reads();
   each_piece(a, who, [&](const Piece& at, const Who& each) {
     check_writes(order, report, at, each);
@@ -218,38 +223,44 @@ void SharedRaces::write(const BlockOrder& order, RaceReport& report, const Acces
 
 // Records a write to lines that nobody has touched since the last barrier, of whole words. False: not possible, because
 // lanes write the same bytes, or parts of words.
-bool SharedRaces::write_apart(const Access& a, const Who& who) {
+bool SharedRaces::write_apart(const BlockOrder& order, const Access& a, const Extent& extent, const Who& who) {
   if (a.width % 4 != 0 || any_fine_) return false;
-  if (a.shape == Shape::contiguous) {
+  if (who.actor >= 32 && fills(a, extent)) {
+    if (copies_.full()) bring_in_copies(order);
+    copies_.append(a, who.warp, who.pc, who.touch, who.stamp, 0);
+  } else if (a.shape == Shape::contiguous) {
     each_piece(a, who, [&](const Piece& at, const Who& each) { record_write(at, each); });
-    mark_lines(a, who);
-    return true;
+  } else if (!write_lanes(a, who)) {
+    return false;
   }
-  const std::uint32_t pc = who.pc | flags_of(who.touch, who.is_volatile);
-  const bool recorded = a.width == 16 ? write_lanes<4>(a, who, pc)
-                        : a.width == 8 ? write_lanes<2>(a, who, pc)
-                        : a.width == 4 ? write_lanes<1>(a, who, pc)
-                                       : false;
-  if (!recorded) return false;
-  mark_lines(a, who);
+  mark_lines(a, extent, who);
   return true;
 }
 
 // After a write to lines that nobody else has written since the last barrier.
-void SharedRaces::mark_lines(const Access& a, const Who& who) {
+void SharedRaces::mark_lines(const Access& a, const Extent& extent, const Who& who) {
   const bool async = who.actor >= 32;
-  each_line(a, [&](std::uint64_t line) {
+  each_line(a, extent, [&](std::uint64_t line) {
     line_written_[line] = async ? kAsyncWritten : who.stamp;
     line_copier_[line] = {async ? who.actor : 0, who.stamp};
   });
 }
 
+bool SharedRaces::write_lanes(const Access& a, const Who& who) {
+  switch (a.width) {
+    case 16: return write_lanes<4>(a, who);
+    case 8: return write_lanes<2>(a, who);
+    case 4: return write_lanes<1>(a, who);
+    default: return false;
+  }
+}
+
 template <unsigned cells>
-bool SharedRaces::write_lanes(const Access& a, const Who& who, std::uint32_t pc) {
+bool SharedRaces::write_lanes(const Access& a, const Who& who) {
   std::uint32_t* const owner = coarse_.owner.data();
   std::uint32_t* const stamp = coarse_.stamp.data();
   std::uint32_t* const pcs = coarse_.pc.data();
-  const std::uint32_t id = who.actor << 5;
+  const std::uint32_t id = who.actor << 5, pc = who.pc | flags_of(who.touch, who.is_volatile);
   bool rising = true;
   std::uint64_t end = 0;
   for_lanes(a.lanes, [&](unsigned lane) {
@@ -270,6 +281,20 @@ bool SharedRaces::write_lanes(const Access& a, const Who& who, std::uint32_t pc)
   if (lost == 0) return true;
   for_lanes(a.lanes, [&](unsigned lane) { std::fill_n(stamp + (a.address[lane] - base_) / 4, cells, 0); });
   return false;
+}
+
+// Into the planes, but for copies that everybody knew at the last barrier: their cells may have been written since, and what
+// the planes hold of earlier writes lies in the past as well.
+void SharedRaces::bring_in_copies(const BlockOrder& order) {
+  copies_.replay([&](const AccessLog::Record& r, const Access& a) {
+    Who who;
+    who.warp = r.warp;
+    who.actor = async_actor(r.warp);
+    who.pc = r.pc;
+    who.touch = r.touch;
+    who.stamp = r.stamp;
+    if (r.stamp >= order.at_barrier().upto[who.actor]) write_lanes(a, who);
+  });
 }
 
 void SharedRaces::bring_in_reads() {
@@ -323,17 +348,22 @@ Stamp SharedRaces::newest(const std::vector<Stamp>& of_lines, const Piece& at) c
   return newest;
 }
 
-// An async copy that everybody knew at the last barrier lies in the past like any other write.
+// The newest stamp of a line. An async copy that everybody knew at the last barrier lies in the past like any other write.
+Stamp SharedRaces::written_at(const BlockOrder& order, std::uint64_t line) {
+  Stamp& written = line_written_[line];
+  if (written != kAsyncWritten) return written;
+  const Copier& copier = line_copier_[line];
+  if (copier.actor != 0 && copier.newest < order.at_barrier().upto[copier.actor]) written = order.warp(0).barrier_floor - 1;
+  return written;
+}
+
+// The same for lines that copies of several warps wrote.
 void SharedRaces::settle(const BlockOrder& order, const Piece& at) {
   if (at.cell_shift == 0) return;
   const Reach& known = order.at_barrier();
   const std::uint32_t first_line = at.first / 32, last_line = (at.first + at.count - 1) / 32;
   for (std::uint32_t l = first_line; l <= last_line; ++l) {
-    if (line_written_[l] != kAsyncWritten) continue;
-    if (const Copier& copier = line_copier_[l]; copier.actor != 0) {
-      if (copier.newest < known.upto[copier.actor]) line_written_[l] = order.warp(0).barrier_floor - 1;
-      continue;
-    }
+    if (line_written_[l] != kAsyncWritten || line_copier_[l].actor != 0) continue;
     const std::uint32_t* owner = at.planes->owner.data() + std::size_t{l} * 32;
     const std::uint32_t* stamp = at.planes->stamp.data() + std::size_t{l} * 32;
     std::uint32_t open = 0;

@@ -5,7 +5,8 @@
 // of its own with one cell a byte. Lines that nobody has touched since the last block barrier need no check at all.
 //
 // Reads are only written down, and brought into the planes when a line that was read since the last block barrier is
-// written: what was read before a barrier of the whole block lies in everybody's past.
+// written: what was read before a barrier of the whole block lies in everybody's past. Async copies are written down too,
+// until somebody touches a line that one of them wrote and that a barrier has not put into everybody's past.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "observers/access_log.hpp"
+#include "observers/extent.hpp"
 #include "observers/order.hpp"
 #include "observers/race_report.hpp"
 
@@ -23,9 +25,10 @@ class SharedRaces {
   // A new block in this slot. Old stamps lie below every floor of the new block, so nothing is cleared.
   void begin(const BlockInfo& block, const SharedLayout& layout, std::uint32_t dynamic_bytes);
 
-  void access(const BlockOrder& order, RaceReport& report, const WarpPoint& point, const Access& access);
+  void access(const BlockOrder& order, RaceReport& report, const WarpPoint& point, const Access& access, const Extent& extent);
   // The destination of a cp.async, from its issue on.
-  void async_write(const BlockOrder& order, RaceReport& report, const WarpPoint& point, const Access& destination);
+  void async_write(const BlockOrder& order, RaceReport& report, const WarpPoint& point, const Access& destination,
+                   const Extent& extent);
 
  private:
   struct Reads {  // as long as the planes of writes, or empty
@@ -69,20 +72,22 @@ class SharedRaces {
   };
 
   template <class F>
-  void each_line(const Access& access, F&& f) const;
+  void each_line(const Access& access, const Extent& extent, F&& f) const;
   template <class F>
   void each_piece(const Access& access, Who who, F&& f);
   template <class F>
   void cut(std::uint64_t address, std::uint64_t bytes, const Who& who, F&& f);
 
-  void read(const BlockOrder& order, RaceReport& report, const Access& access, const Who& who);
-  void write(const BlockOrder& order, RaceReport& report, const Access& access, const Who& who);
+  void read(const BlockOrder& order, RaceReport& report, const Access& access, const Extent& extent, const Who& who);
+  void write(const BlockOrder& order, RaceReport& report, const Access& access, const Extent& extent, const Who& who);
   bool past_uniform(const BlockOrder& order, const Access& access, const Who& who) const;
-  bool write_apart(const Access& access, const Who& who);
-  void mark_lines(const Access& access, const Who& who);
+  bool write_apart(const BlockOrder& order, const Access& access, const Extent& extent, const Who& who);
+  void mark_lines(const Access& access, const Extent& extent, const Who& who);
   template <unsigned cells>
-  bool write_lanes(const Access& access, const Who& who, std::uint32_t pc);
+  bool write_lanes(const Access& access, const Who& who);
+  bool write_lanes(const Access& access, const Who& who);
   void bring_in_reads();
+  void bring_in_copies(const BlockOrder& order);
   void record_read(const Piece& at, const Who& who);
   void record_write(const Piece& at, const Who& who);
   Stamp newest(const std::vector<Stamp>& of_lines, const Piece& at) const;
@@ -90,6 +95,7 @@ class SharedRaces {
   void check_reads(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who);
   void judge(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who, std::uint32_t cell,
              unsigned actor, Mask by_lanes, Stamp stamp, std::uint32_t pc, std::uint32_t flags);
+  Stamp written_at(const BlockOrder& order, std::uint64_t line);
   void settle(const BlockOrder& order, const Piece& at);
   Planes& fine(std::uint32_t line);
   const Object* object_at(std::uint64_t offset) const;
@@ -104,6 +110,7 @@ class SharedRaces {
   std::vector<Stamp> line_read_;                     // the barrier floor when a line was last read
   AccessLog reads_;                                  // since the barrier that set reads_floor_, not yet in the planes
   Stamp reads_floor_ = 0;
+  AccessLog copies_;                                 // not yet in the planes, which is seen to before cells are looked at
   const SharedLayout* layout_ = nullptr;
   Object dynamic_;
 };

@@ -57,6 +57,20 @@ void a_dead_row_between_live_rows_is_seen() {
   EXPECT(s.count("memcheck") == 1);
 }
 
+void a_run_that_leaves_its_live_row_is_seen() {
+  Stage s({"memcheck"}, kText, 1, 32);
+  const std::uint64_t cache = s.allocate(1024);
+  s.all->heap_registered(cache, 1024);
+  s.all->region_registered(cache + 128, 128);
+  s.all->region_registered(cache + 256, 128);
+  s.begin();
+  s.touch(0, 0, 4, kLoad, Space::global, cache + 192, 4, 4);  // rows that touch are one
+  EXPECT(s.count("memcheck") == 0);
+  s.touch(0, 0, 4, kLoad, Space::global, cache + 260, 4, 4);
+  s.end();
+  EXPECT(s.count("memcheck") == 1);
+}
+
 void copies_by_the_host_stay_inside() {
   Stage s({"memcheck"}, kText, 1, 32);
   const std::uint64_t p = s.allocate(1000);
@@ -125,6 +139,27 @@ void padding_travels_with_cp_async() {
   s.touch(0, 0, 2, kLoad, Space::shared, 0, 16, 16);
   s.end();
   EXPECT(s.report.findings().empty());
+}
+
+void the_chunk_that_a_wrong_swizzle_leaves_out_is_unwritten() {
+  // Two lanes copy to one place: from the first to the last byte it looks like what all lanes together fill.
+  Stage s({"initcheck"}, {"ld.shared.u32 %r1, [%r2];", "add.s32 %r3, %r1, 1;"}, 1, 32, 512);
+  const std::uint64_t in = s.allocate(512);
+  s.begin();
+  std::array<std::uint64_t, 32> source{}, destination{};
+  std::array<std::uint32_t, 32> bytes{};
+  bytes.fill(16);
+  for (unsigned l = 0; l < 32; ++l) source[l] = in + 16 * l, destination[l] = s.blocks[0].shared + 16 * (l == 9 ? 9 : l ^ 1);
+  AsyncCopy copy;
+  copy.lanes = copy.whole = kFullMask, copy.bytes = 16;
+  copy.source = source.data(), copy.source_bytes = bytes.data(), copy.destination = destination.data();
+  copy.source_shape = Shape::contiguous, copy.source_breaks = 1, copy.destination_breaks = kFullMask;
+  s.fork(0).async_land(s.at(0, 0, 0), copy, kFullMask, true);
+  s.touch(0, 0, 0, kLoad, Space::shared, 0, 4, 4);
+  EXPECT(s.report.findings().empty());
+  s.touch(0, 0, 0, kLoad, Space::shared, 128, 4, 4);
+  s.end();
+  EXPECT(s.count("initcheck") == 1);
 }
 
 void shared_memory_of_an_earlier_block_is_unwritten() {
@@ -214,9 +249,11 @@ void rows_alike_are_one_entry() {
 int main() {
 #define T(name) {#name, name}
   return run({T(one_byte_past_the_end_is_seen), T(the_gap_between_variables_is_nobodys), T(freed_memory_is_seen),
-              T(a_dead_row_between_live_rows_is_seen), T(copies_by_the_host_stay_inside),
+              T(a_dead_row_between_live_rows_is_seen), T(a_run_that_leaves_its_live_row_is_seen),
+              T(copies_by_the_host_stay_inside),
               T(a_computed_unwritten_byte_is_seen), T(padding_may_be_copied), T(an_unwritten_element_is_no_padding),
-              T(padding_travels_with_cp_async), T(shared_memory_of_an_earlier_block_is_unwritten),
+              T(padding_travels_with_cp_async), T(the_chunk_that_a_wrong_swizzle_leaves_out_is_unwritten),
+              T(shared_memory_of_an_earlier_block_is_unwritten),
               T(local_bytes_belong_to_their_lane), T(device_copies_carry_holes), T(rows_and_sectors_are_counted),
               T(rows_alike_are_one_entry)});
 }

@@ -374,6 +374,7 @@ void line_of_two_copiers_waits_for_both() {
     AsyncCopy copy;
     copy.id = w, copy.pc = 3, copy.lanes = 0xf, copy.bytes = 16;
     copy.source = source.data(), copy.source_bytes = bytes.data(), copy.destination = destination.data();
+    copy.whole = 0xf, copy.source_breaks = copy.destination_breaks = 1;
     s.fork(0).async_issue(s.at(0, w, 3, 0xf), copy);
     s.fork(0).async_commit(s.at(0, w, 3));
     if (w == 0) s.fork(0).async_wait(s.at(0, 0, 3), 0);
@@ -384,6 +385,48 @@ void line_of_two_copiers_waits_for_both() {
   s.touch(0, 0, 1, kLoad, Space::shared, 64, 4, 4, 0xffff);
   s.end();
   EXPECT(s.count("racecheck") == 1);
+}
+
+void store_over_a_copy_of_long_ago_is_what_races() {
+  // The copy is only written down until somebody looks at its bytes; it must not hide what was stored there since.
+  Stage s({"racecheck"}, kText, 1, 64, 1024);
+  const std::uint64_t in = s.allocate(1024);
+  s.begin();
+  s.copy(0, 0, 3, in, 0);
+  s.land(0, 0);
+  s.barrier(0);
+  s.touch(0, 1, 2, kStore, Space::shared, 128, 4, 4);
+  s.touch(0, 0, 1, kLoad, Space::shared, 0, 4, 4);
+  EXPECT(s.report.findings().empty());
+  s.touch(0, 0, 1, kLoad, Space::shared, 128, 4, 4);
+  s.end();
+  EXPECT(s.count("racecheck") == 1);
+}
+
+void copy_among_more_than_are_written_down_is_seen() {
+  // Nobody waits for any of them. Swizzled, as wide records fill the log soonest.
+  constexpr unsigned kCopies = 600;
+  for (const unsigned read : {0u, 300u, kCopies - 1}) {
+    Stage s({"racecheck"}, kText, 1, 64, kCopies * 512);
+    const std::uint64_t in = s.allocate(512);
+    s.begin();
+    std::array<std::uint64_t, 32> source{}, destination{};
+    std::array<std::uint32_t, 32> bytes{};
+    bytes.fill(16);
+    for (unsigned c = 0; c < kCopies; ++c) {
+      for (unsigned l = 0; l < 32; ++l) source[l] = in + 16 * l, destination[l] = s.blocks[0].shared + 512 * c + 16 * (l ^ 1);
+      AsyncCopy copy;
+      copy.id = c, copy.pc = 3, copy.lanes = copy.whole = kFullMask, copy.bytes = 16;
+      copy.source = source.data(), copy.source_bytes = bytes.data(), copy.destination = destination.data();
+      copy.source_shape = Shape::contiguous, copy.source_breaks = 1, copy.destination_breaks = kFullMask;
+      s.fork(0).async_issue(s.at(0, 0, 3), copy);
+      s.fork(0).async_commit(s.at(0, 0, 3));
+    }
+    s.barrier(0);
+    s.touch(0, 1, 1, kLoad, Space::shared, read * 512 + 64, 4, 4);
+    s.end();
+    EXPECT(s.count("racecheck") == 1);
+  }
 }
 
 }  // namespace
@@ -398,5 +441,6 @@ int main() {
               T(refill_before_barrier_is_seen), T(slot_reuse_forgets_the_block_before), T(named_barrier_orders_those_that_meet),
               T(mbarrier_orders_arrivals_before_waiters), T(larger_block_in_a_used_slot_has_no_readers_yet),
               T(lanes_that_store_to_one_place_are_seen), T(swizzled_stores_are_apart), T(one_byte_of_many_reads_is_remembered),
-              T(reads_before_a_barrier_are_past), T(line_of_two_copiers_waits_for_both)});
+              T(reads_before_a_barrier_are_past), T(line_of_two_copiers_waits_for_both),
+              T(store_over_a_copy_of_long_ago_is_what_races), T(copy_among_more_than_are_written_down_is_seen)});
 }

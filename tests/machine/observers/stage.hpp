@@ -180,7 +180,8 @@ class Stage {
     static std::array<std::uint64_t, 32> from, to;
     static std::array<std::uint32_t, 32> bytes;
     for (unsigned l = 0; l < 32; ++l) from[l] = source + 16 * l, to[l] = blocks[block].shared + offset + 16 * l, bytes[l] = 16;
-    copied = {next_copy++, pc, kFullMask, 16, from.data(), bytes.data(), to.data()};
+    copied = {next_copy++, pc, kFullMask, 16, from.data(), bytes.data(), to.data(), kFullMask,
+              Shape::contiguous, Shape::contiguous, 1, 1};
     fork(block).async_issue(at(block, warp, pc), copied);
     fork(block).async_commit(at(block, warp, pc));
   }
