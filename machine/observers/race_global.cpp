@@ -68,7 +68,7 @@ GlobalRaces::GlobalRaces(const LaunchInfo& launch, RaceReport& report, PageMap& 
       report_(report),
       pages_(pages),
       check_(check),
-      apart_(check && launch.chunks > 1 && !launch.communicates && launch.resident_limit <= 1) {}
+      apart_(check && (launch.chunks > 1 || launch.grid.count() == 1) && !launch.communicates && launch.resident_limit <= 1) {}
 
 void GlobalRaces::finish() {
   settle();

@@ -5,7 +5,8 @@
 // relaxed, volatile) do not race with each other, unless they are block-wide and meet across blocks, or are volatile
 // accesses of one warp that trust in lockstep.
 //
-// Where a launch has several chunks, its blocks run one after another and cannot talk to each other, and two shortcuts hold:
+// Where a launch has several chunks, or one block, its blocks run one after another and cannot talk to each other, and two
+// shortcuts hold:
 //  - of the blocks before, one bit a byte and kind is enough: any conflict with them is a race. It is not described here:
 //    the launch is repeated as one chunk, in which every block is remembered exactly.
 //  - accesses of the running block are only marked and written down, until one meets a byte that another access of
