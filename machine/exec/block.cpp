@@ -93,6 +93,7 @@ void start_block(Block& block, Worker& k, std::uint64_t index, std::uint32_t slo
   block.info.threads = threads;
   block.alive_threads = threads;
   for (auto& barrier : block.barriers) barrier = BarrierState{};
+  block.passed = false;
   block.mbarriers.clear();
   block.async_arrivals.clear();
   block.next_copy = 0;

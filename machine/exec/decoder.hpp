@@ -118,6 +118,9 @@ class Decoder {
   bool untouched_memory() const;
   // The instruction ends a basic block (a new one begins behind it), and its lanes go on there, or never do.
   void ends_block(bool goes_on = true);
+  // Of the instruction just emitted: threads end here, or wait for all others of the block.
+  void thread_ends() { ends_.push_back(last_inst()); }
+  void waits_for_block() { barriers_.push_back(last_inst()); }
   void label_target(Inst& inst, std::string_view label);  // resolved when its scope closes
   const std::vector<std::string_view>* branch_targets(std::string_view name) const;
   // Target patched into element `index` of a table owned by the function.
@@ -157,7 +160,10 @@ class Decoder {
   enum class Use : std::uint8_t { read, write };
   Slot reg_slot(Variable& variable, Use use);
   Slot register_place(unsigned bytes);
-  void note_edges();
+  std::uint32_t last_inst() const { return static_cast<std::uint32_t>(function.code.size()) - 1; }
+  std::uint32_t block_of(std::uint32_t inst) const;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> edges() const;  // where lanes go from block to block
+  void note_passed_barriers();
   Slot number_slot(const Operand& operand, Type type);
   void finish();
 
@@ -187,6 +193,7 @@ class Decoder {
   std::unordered_map<Slot, std::uint32_t> numbers_;  // registers by place
   std::vector<std::uint32_t> block_insts_;           // first instruction of each basic block
   std::vector<bool> block_goes_on_;                  // into the block behind it
+  std::vector<std::uint32_t> ends_, barriers_;       // instructions at which threads end, or wait for their block
   const FrameLayout* layout_;
   std::uint32_t register_base_ = 0, next_register_ = 0;
 
@@ -206,5 +213,7 @@ const Opcode* find_opcode(std::string_view base);
 const Inst* set_mode(const Inst& i, Warp& w, Mask mask);
 // First instruction of every basic block: counts, and the place where fragments meet and give way.
 const Inst* enter_block(const Inst& i, Warp& w, Mask mask);
+// A branch of which one way leads past a barrier of the block; its region is in `imm`.
+const Inst* branch_past_barriers(const Inst& i, Warp& w, Mask mask);
 
 }  // namespace machine

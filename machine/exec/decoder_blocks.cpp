@@ -60,16 +60,49 @@ void Decoder::ends_block(bool goes_on) {
   if (!goes_on && guard_ == true_) block_goes_on_.back() = false;
 }
 
-// Where lanes go from block to block.
-void Decoder::note_edges() {
-  auto block_of = [&](std::uint32_t inst) {
-    return static_cast<std::uint32_t>(std::upper_bound(block_insts_.begin(), block_insts_.end(), inst) - block_insts_.begin() - 1);
-  };
+std::uint32_t Decoder::block_of(std::uint32_t inst) const {
+  return static_cast<std::uint32_t>(std::upper_bound(block_insts_.begin(), block_insts_.end(), inst) - block_insts_.begin() - 1);
+}
+
+std::vector<std::pair<std::uint32_t, std::uint32_t>> Decoder::edges() const {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> found;
   for (std::uint32_t b = 0; b + 1 < block_insts_.size(); ++b)
-    if (block_goes_on_[b]) lifetimes_.edge(b, b + 1);
-  for (const auto& [inst, target] : inst_targets_) lifetimes_.edge(block_of(inst), block_of(target));
+    if (block_goes_on_[b]) found.push_back({b, b + 1});
+  for (const auto& [inst, target] : inst_targets_) found.push_back({block_of(inst), block_of(target)});
   for (const auto& [inst, table] : inst_tables_)
-    for (const auto target : tables_[table]) lifetimes_.edge(block_of(inst), block_of(target));
+    for (const auto target : tables_[table]) found.push_back({block_of(inst), block_of(target)});
+  return found;
+}
+
+// Gives each branch of which one way leads past a barrier, and each barrier with a predicate, the region that it passes by.
+void Decoder::note_passed_barriers() {
+  if (barriers_.empty()) return;
+  FlowGraph graph;
+  graph.blocks.resize(block_insts_.size());
+  for (const auto& [from, to] : edges()) graph.blocks[from].next.push_back(to);
+  for (const auto inst : barriers_) graph.blocks[block_of(inst)].barriers.push_back(function.code[inst].pc);
+  for (const auto inst : ends_) {
+    const auto b = block_of(inst);
+    graph.blocks[b].ends = true;
+    graph.blocks[b].only_ends = function.blocks[b].length == 1 && !block_goes_on_[b];
+  }
+  const auto keep = [&](Inst& inst, BarrierRegion region) {
+    function.barrier_regions.push_back(std::move(region));
+    inst.imm = reinterpret_cast<std::int64_t>(&function.barrier_regions.back());
+  };
+  for (const auto inst : barriers_) {
+    const auto b = block_of(inst);
+    if (function.code[inst].guard != true_ && !graph.blocks[b + 1].only_ends) keep(function.code[inst], {{function.code[inst].pc}, false});
+  }
+  const auto meeting = graph.meeting_points();
+  for (const auto& [inst, target] : inst_targets_) {
+    const auto b = block_of(inst);
+    if (!block_goes_on_[b]) continue;
+    BarrierRegion region = region_of(graph, meeting[b], block_of(target), b + 1);
+    if (region.barriers.empty()) continue;
+    function.code[inst].fn = branch_past_barriers;
+    keep(function.code[inst], std::move(region));
+  }
 }
 
 Inst& Decoder::emit(Handler handler) {
@@ -137,7 +170,11 @@ void Decoder::finish() {
   taken_ = 0;
   ret->decode(*this);
   close_scope();
-  if (layout_ == nullptr) note_edges();
+  if (layout_ == nullptr) {
+    for (const auto& [from, to] : edges()) lifetimes_.edge(from, to);
+  } else {
+    note_passed_barriers();
+  }
   for (const auto& [inst, target] : inst_targets_) function.code[inst].target = &function.code[target];
   for (const auto& [inst, table] : inst_tables_) {
     std::vector<std::byte> blob(tables_[table].size() * sizeof(const Inst*));

@@ -284,11 +284,13 @@ void ret(Decoder& d) {
   d.take("uni");
   d.end(0);
   d.emit(give_back);
+  d.thread_ends();
   d.ends_block(false);
 }
 void exit_decode(Decoder& d) {
   d.end(0);
   d.emit(leave);
+  d.thread_ends();
   d.ends_block(false);
 }
 void trap_decode(Decoder& d, bool breakpoint) {
@@ -320,6 +322,13 @@ void pmevent(Decoder& d) {
 }
 
 }  // namespace
+
+const Inst* branch_past_barriers(const Inst& i, Warp& w, Mask mask) {
+  const Mask taken = mask & w.active;
+  const Mask past = region_at(i).past_when_taken ? taken : w.active & ~taken;
+  if (past != 0) pass_by(w, i, past);
+  return branch(i, w, mask);
+}
 
 std::span<const Opcode> control_opcodes() {
   static constexpr auto k = InstructionClass::control;

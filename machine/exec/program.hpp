@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "barrier_regions.hpp"
 #include "inst.hpp"
 #include "machine.hpp"
 
@@ -56,6 +57,7 @@ struct Function {
   std::deque<std::vector<Slot>> slot_lists;
   std::deque<std::vector<std::byte>> blobs;
   std::deque<BasicBlock> blocks;
+  std::deque<BarrierRegion> barrier_regions;
 };
 
 struct Statement {

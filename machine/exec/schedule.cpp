@@ -206,6 +206,7 @@ void start_warp(Warp& w, const Function& entry) {
   for (auto& c : w.copies) w.free_copies.push_back(std::move(c));
   w.copies.clear();
   w.groups.fill(0);
+  w.passed.clear();
   w.released = false;
   w.carry = 0;
   w.forced = false;

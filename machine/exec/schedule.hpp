@@ -27,6 +27,8 @@ std::string waiting(const Block& block, unsigned most);
 // ---- barrier.cpp
 // Lanes of the running fragment arrive at a barrier; returns where to go on.
 void check_barriers(Block& block, Worker& worker);
+// Lanes take a way past the barriers in the region of `i`.
+void pass_by(Warp& w, const Inst& i, Mask lanes);
 // No fragment of this warp can run, and some wait at an aligned barrier for lanes that are elsewhere.
 void settle_gathering(Warp& w);
 

@@ -59,6 +59,12 @@ enum class Special : std::uint32_t {
 };
 inline constexpr std::uint32_t kSpecialBytes = static_cast<std::uint32_t>(Special::count_) * 128;
 
+// Lanes that took a way past barriers of their block, and have not met another one since.
+struct PassedBy {
+  const Inst* at = nullptr;  // the branch, or the barrier from which their predicate kept them
+  Mask lanes = 0;
+};
+
 struct Warp {
   Warp();
   ~Warp();
@@ -92,6 +98,8 @@ struct Warp {
   struct Copy;
   std::vector<std::unique_ptr<Copy>> copies, free_copies;
   std::array<std::uint32_t, 32> groups{};
+
+  std::vector<PassedBy> passed;
 
   // A collective whose lanes arrive at different instructions: what each has brought.
   std::array<std::uint64_t, 32> staged{};
@@ -153,6 +161,7 @@ struct Block {
   std::vector<std::unique_ptr<Warp>> warps;
   std::uint32_t warp_count = 0;
   std::uint32_t alive_threads = 0;
+  bool passed = false;  // a warp has passed barriers by
   std::array<BarrierState, 16> barriers;
   std::vector<MbarrierPhase> mbarriers;
   std::vector<AsyncArrival> async_arrivals;

@@ -136,6 +136,7 @@ enum class Fault : std::uint8_t {
   assertion,            // detail: the message
   breakpoint,
   divergent_barrier,    // an aligned barrier or collective reached by part of a warp
+  passed_barrier,       // other threads of the block took a way past this barrier; other: where
   barrier_count,        // expected count not a multiple of 32, above the block, or different from the others'
   barrier_mixed,        // bar.red and bar.sync, or different reduction types, on one barrier
   mask_excludes_self,   // an executing lane is not in the membermask that it gives
@@ -157,6 +158,7 @@ struct FaultEvent {
   Space space = Space::global;
   std::uint32_t width = 0;
   std::string_view detail;
+  const WarpPoint* other = nullptr;        // a second place that the fault is about
 };
 
 // ---- the host's side: operations and their order -----------------------------------------------------------------

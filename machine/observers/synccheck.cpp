@@ -24,6 +24,10 @@ Words words_of(Fault fault) {
     case Fault::divergent_barrier:
       return {"synccheck", "Divergent thread(s) in warp at a barrier",
               "every thread of the block must reach the same barrier: move it out of the branch"};
+    case Fault::passed_barrier:
+      return {"synccheck", "Divergent thread(s) in block at a barrier",
+              "every thread of the block must reach the barrier: move it out of the branch or loop, or let the threads that do "
+              "not need it return for good"};
     case Fault::barrier_count:
       return {"synccheck", "Invalid thread count of a barrier",
               "the count must be a multiple of 32, at most the block's threads, and the same for all that use the barrier"};
@@ -57,7 +61,7 @@ void report_fault(Sink& sink, const LaunchInfo& launch, const WarpPoint& point, 
   // A full mask over a partial warp is everywhere and works; a shuffle that reads such a lane is told as its own fault.
   if (event.fault == Fault::mask_names_exited) return;
   const Words words = words_of(event.fault);
-  if (!sink.first({400 + static_cast<std::uint32_t>(event.fault), point.pc, 0, 0})) return;
+  if (!sink.first({400 + static_cast<std::uint32_t>(event.fault), point.pc, event.other ? event.other->pc : 0, 0})) return;
   report::Finding f;
   f.check = words.check;
   f.level = words.level;
@@ -72,6 +76,8 @@ void report_fault(Sink& sink, const LaunchInfo& launch, const WarpPoint& point, 
     f.address = describe_address(address, object);
   }
   f.sites.push_back(site_of(launch, point.block->index, point.warp, lane, point.pc));
+  if (const WarpPoint* other = event.other)
+    f.sites.push_back(site_of(launch, other->block->index, other->warp, static_cast<unsigned>(std::countr_zero(other->active)), other->pc));
   sink.add(std::move(f));
 }
 
