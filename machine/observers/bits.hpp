@@ -9,6 +9,8 @@
 
 namespace machine::checks {
 
+inline constexpr unsigned kPadding = 16;  // a hole of this many unwritten bytes is no padding any more
+
 // Calls f(word, mask) for the 64-bit words that hold bits [first, first + count).
 template <class F>
 inline void for_each_word(std::uint64_t first, std::uint64_t count, F&& f) {

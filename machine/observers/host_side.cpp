@@ -71,16 +71,35 @@ void HostSide::copied_to_device(const Range& to) {
 }
 
 void HostSide::copied_to_host(const Range& from) {
-  for (std::uint64_t row = 0; row < from.rows; ++row)
-    for (std::uint64_t at = from.address + row * from.pitch, end = at + from.bytes; at < end; ++at)
-      if (written_.test(at)) return;
+  std::uint64_t missing = 0, hole = 0, first_hole = 0;
+  for (std::uint64_t row = 0; row < from.rows; ++row) {
+    const std::uint64_t begin = from.address + row * from.pitch;
+    if (from.pitch != from.bytes) hole = 0;
+    if (written_.all(begin, from.bytes)) {
+      hole = 0;
+      continue;
+    }
+    for (std::uint64_t at = begin; at < begin + from.bytes; ++at) {
+      if (written_.test(at)) {
+        hole = 0;
+        continue;
+      }
+      ++missing;
+      if (++hole == kPadding && first_hole == 0) first_hole = at + 1 - kPadding;
+    }
+  }
+  const std::uint64_t all = from.bytes * from.rows;
+  // Structs with padding are copied whole.
+  if (missing != all && first_hole == 0) return;
+  const std::uint64_t first = missing == all ? from.address : first_hole;
   report::Finding f;
   f.check = "initcheck";
   f.level = report::Level::warning;
   f.kind = "Uninitialized memory copied to the host by " + current_.name;
-  f.message = "nothing has written any of the " + std::to_string(from.bytes * from.rows) + " bytes that are copied";
-  f.remedy = "check that the kernel that should write them ran, and ran first";
-  f.address = describe_address(from.address, AddressSpace::instance().find(from.address));
+  f.message = missing == all ? "nothing has written any of the " + std::to_string(all) + " bytes that are copied"
+                             : "nothing has written " + std::to_string(missing) + " of the " + std::to_string(all) + " bytes that are copied";
+  f.remedy = "check that the kernel that should write them ran, ran first, and covers them all; or copy only what was written";
+  f.address = describe_address(first, AddressSpace::instance().find(first));
   report::Site site;
   site.host = current_.name;
   f.sites.push_back(std::move(site));

@@ -11,7 +11,6 @@ namespace machine::checks {
 namespace {
 
 constexpr unsigned kClose = 1024;  // bytes so close together are looked at with what lies between them
-constexpr unsigned kPadding = 16;  // a hole of this many bytes is no padding any more
 enum Rule : std::uint32_t { kUnwritten = 200 };
 
 template <class F>
