@@ -35,6 +35,11 @@ struct Range {
   bool live() const;
 };
 Range range_of(const std::uint64_t* address, std::uint32_t width, Mask lanes);
+inline Range range_of(const Access& a) {
+  if (a.shape != Shape::contiguous) return range_of(a.address, a.width, a.lanes);
+  // Below the width, the bits of all are those of the first.
+  return {a.address[0], a.address[kWarp - 1] + a.width - 1, a.address[0] | a.address[kWarp - 1]};
+}
 
 // Lane by lane: tells the checks and keeps the lanes that may go on.
 Mask admit_lanes(const Inst& i, Warp& w, Access& a);

@@ -20,8 +20,8 @@ void move_filled(const Warp::Copy& c, Mask lanes) {
 // Moves the bytes of the lanes in `lanes`: what the copy reads, and zeros behind it.
 void move(const Warp::Copy& c, Mask lanes) {
   const u32 bytes = c.told.bytes;
-  if (lanes == kFullMask && c.told.whole == lanes && c.told.source_shape == Shape::contiguous &&
-      c.told.destination_shape == Shape::contiguous) {
+  if (lanes == kFullMask && c.told.whole == lanes && c.told.source.shape == Shape::contiguous &&
+      c.told.destination.shape == Shape::contiguous) {
     std::memcpy(reinterpret_cast<void*>(c.destination[0]), reinterpret_cast<const void*>(c.source[0]), std::size_t{bytes} * kWarp);
     return;
   }
@@ -36,7 +36,8 @@ void move(const Warp::Copy& c, Mask lanes) {
 
 // Lanes whose source no longer is anybody's.
 Mask freed(const Warp::Copy& c, Mask lanes) {
-  if (const Range range = range_of(c.told.source, c.told.bytes, lanes); range.in_arena() && range.live()) return 0;
+  const Access& from = c.told.source;
+  if (const Range range = lanes == from.lanes ? range_of(from) : range_of(from.address, from.width, lanes); range.in_arena() && range.live()) return 0;
   Mask dead = 0;
   for_lanes(lanes, [&](unsigned l) { dead |= Mask{c.source_bytes[l] != 0 && in_global_arena(c.source[l]) && !granule_live(c.source[l])} << l; });
   return dead;
@@ -95,12 +96,10 @@ const Inst* copy(const Inst& i, Warp& w, Mask mask) {
   c.told.id = w.block->next_copy++;
   c.told.pc = i.pc;
   c.told.bytes = op.bytes;
-  c.told.source = c.source.data();
   c.told.source_bytes = c.source_bytes.data();
-  c.told.destination = c.destination.data();
   c.group = w.groups;
   // Both sides must be aligned and lie where they may be touched; exact bounds are the checks' business.
-  Access to, from;
+  Access &to = c.told.destination, &from = c.told.source;
   to.kind = AccessKind::async_write;
   to.space = Space::shared;
   from.kind = AccessKind::async_read;
@@ -109,16 +108,22 @@ const Inst* copy(const Inst& i, Warp& w, Mask mask) {
   form(w, shared_source(w, i.a, op.destination_width, op.destination_offset), c.destination.data(), to);
   form(w, {i.b, op.source_width, op.source_offset}, c.source.data(), from);
   const u64 *source = from.address, *destination = to.address;
+  const Range room = range_of(to), range = range_of(from);
   const u64 low = op.bytes - 1;
   const u64 origin = w.block->info.shared, extent = w.block->info.shared_extent;
-  const Mask misaligned = mask & mask_of([=](unsigned l) { return ((source[l] | destination[l]) & low) != 0; });
-  if (misaligned != 0) address_fault(i, w, ((source[std::countr_zero(misaligned)] & low) != 0) ? from : to, misaligned, Fault::misaligned_address);
-  const Mask outside = mask & mask_of([=](unsigned l) { return destination[l] - origin + low >= extent; });
-  if (outside != 0) address_fault(i, w, to, outside, Fault::illegal_address);
+  Mask misaligned = 0, outside = 0, bad_source = 0;
+  if (((range.bits | room.bits) & low) != 0) {
+    misaligned = mask & mask_of([=](unsigned l) { return ((source[l] | destination[l]) & low) != 0; });
+    address_fault(i, w, ((source[std::countr_zero(misaligned)] & low) != 0) ? from : to, misaligned, Fault::misaligned_address);
+  }
+  if (room.first < origin || room.last - origin >= extent) {
+    outside = mask & mask_of([=](unsigned l) { return destination[l] - origin + low >= extent; });
+    if (outside != 0) address_fault(i, w, to, outside, Fault::illegal_address);
+  }
   const auto& source_bytes = c.source_bytes;
-  const Mask reads = mask & mask_of([&](unsigned l) { return source_bytes[l] != 0; });
-  Mask bad_source = 0;
-  if (const Range range = range_of(source, op.bytes, reads); reads != 0 && !(range.in_arena() && (w.observer != nullptr || range.live())))
+  const bool some = op.source_size != 0 || op.ignore != 0;  // not all of each source, perhaps
+  const Mask reads = some ? mask & mask_of([&](unsigned l) { return source_bytes[l] != 0; }) : mask;
+  if (reads != 0 && !(range.in_arena() && (w.observer != nullptr || range.live())))
     for_lanes(reads & ~misaligned, [&](unsigned l) {
       const u64 first = source[l];
       if (!in_global_arena(first) && !AddressSpace::instance().touchable(first, c.source_bytes[l])) bad_source |= Mask{1} << l;
@@ -126,19 +131,17 @@ const Inst* copy(const Inst& i, Warp& w, Mask mask) {
     });
   if (bad_source != 0) address_fault(i, w, from, bad_source, Fault::illegal_address);
   if (w.stop == Stop::aborted) return nullptr;
-  mask &= ~(misaligned | outside | bad_source);
-  if (mask == 0) {
-    w.free_copies.push_back(std::move(owned));
-    return &i + 1;
-  }
-  if (mask != to.lanes) {
+  if (const Mask bad = misaligned | outside | bad_source; bad != 0) {
+    mask &= ~bad;
+    if (mask == 0) {
+      w.free_copies.push_back(std::move(owned));
+      return &i + 1;
+    }
     to.lanes = from.lanes = mask;
     classify(to), classify(from);
   }
   c.told.lanes = c.pending = mask;
-  c.told.whole = mask & mask_of([&](unsigned l) { return source_bytes[l] == op.bytes; });
-  c.told.source_shape = from.shape, c.told.source_breaks = from.breaks;
-  c.told.destination_shape = to.shape, c.told.destination_breaks = to.breaks;
+  c.told.whole = some ? mask & mask_of([&](unsigned l) { return source_bytes[l] == op.bytes; }) : mask;
   if (w.observer != nullptr) w.observer->async_issue(w.point(i, mask), c.told);
   w.copies.push_back(std::move(owned));
   if (!w.worker->options->late_copies) {

@@ -11,30 +11,16 @@ namespace machine::checks {
 
 namespace {
 
-// One side of a cp.async as an access. The source is that of the lanes which read as much as they write.
-Access source_of(const AsyncCopy& copy, Mask lanes) {
-  Access a;
-  a.kind = AccessKind::async_read;
-  a.space = Space::global;
-  a.width = copy.bytes;
-  a.lanes = copy.lanes, a.address = copy.source, a.shape = copy.source_shape, a.breaks = copy.source_breaks;
-  return (lanes & copy.whole) == copy.lanes ? a : narrowed(a, lanes & copy.whole);
-}
-Access destination_of(const AsyncCopy& copy, Mask lanes) {
-  Access a;
-  a.kind = AccessKind::async_write;
-  a.space = Space::shared;
-  a.width = copy.bytes;
-  a.lanes = copy.lanes, a.address = copy.destination, a.shape = copy.destination_shape, a.breaks = copy.destination_breaks;
-  return lanes == copy.lanes ? a : narrowed(a, lanes);
-}
+// The same access by some of its lanes; `room` holds it where they are not all.
+const Access& of_lanes(const Access& a, Mask lanes, Access& room) { return lanes == a.lanes ? a : room = narrowed(a, lanes); }
+
 // Calls f(access of one lane) for the lanes that read less, but something.
 template <class F>
-void each_short_source(const AsyncCopy& copy, Mask lanes, const Access& source, F&& f) {
+void each_short_source(const AsyncCopy& copy, Mask lanes, F&& f) {
   for (Mask rest = lanes & ~copy.whole; rest != 0; rest &= rest - 1) {
     const unsigned lane = static_cast<unsigned>(std::countr_zero(rest));
     if (copy.source_bytes[lane] == 0) continue;
-    Access part = source;
+    Access part = copy.source;
     part.lanes = part.breaks = Mask{1} << lane;
     part.shape = Shape::scattered;
     part.width = copy.source_bytes[lane];
@@ -92,7 +78,7 @@ void Chunk::global(const WarpPoint& point, const Access& a, const Extent& extent
   Slot& slot = slot_of(point);
   if (options_.traffic) traffic_.global(a);
   if (options_.initcheck) initcheck_.global(point, a, extent, pages_);
-  global_races_.access(slot.order, point, a, extent);
+  global_races_.access(slot.order, point, a);
   if (waits_ && (slot.waited >> point.warp & 1) == 0) GlobalRaces::mark(a, point, slot.order.block(), early_);
   if (options_.racecheck && is_strong(a)) strong_.access(slot.order, point, a);
 }
@@ -167,12 +153,10 @@ void Chunk::mbarrier(const WarpPoint& point, const MbarrierEvent& event) {
 void Chunk::async_issue(const WarpPoint& point, const AsyncCopy& copy) {
   if (!options_.racecheck) return;
   Slot& slot = slot_of(point);
-  const Access source = source_of(copy, copy.lanes);
-  if (source.lanes != 0) global_races_.async_read(slot.order, point, source, extent_of(source));
-  each_short_source(copy, copy.lanes, source,
-                    [&](const Access& part) { global_races_.async_read(slot.order, point, part, extent_of(part)); });
-  const Access destination = destination_of(copy, copy.lanes);
-  slot.shared.async_write(slot.order, race_report_, point, destination, extent_of(destination));
+  Access room;
+  if (copy.whole != 0) global_races_.async_read(slot.order, point, of_lanes(copy.source, copy.whole, room));
+  each_short_source(copy, copy.lanes, [&](const Access& part) { global_races_.async_read(slot.order, point, part); });
+  slot.shared.async_write(slot.order, race_report_, point, copy.destination, extent_of(copy.destination));
 }
 
 void Chunk::async_commit(const WarpPoint& point) {
@@ -183,26 +167,31 @@ Mask Chunk::async_land(const WarpPoint& point, const AsyncCopy& copy, Mask lanes
   WarpPoint at = point;
   at.pc = copy.pc;
   Mask on = lanes;
-  const Access source = source_of(copy, lanes);
+  Access whole_room, landing_room;
+  const Access& source = of_lanes(copy.source, lanes & copy.whole, whole_room);
   const Extent extent = source.lanes != 0 ? extent_of(source) : Extent{};
   bytes_ += std::uint64_t{copy.bytes} * 2 * static_cast<unsigned>(std::popcount(lanes));
   if (options_.memcheck) {
     if (source.lanes != 0) on &= memcheck_.global(at, source, extent) | ~source.lanes;
-    each_short_source(copy, lanes, source,
+    each_short_source(copy, lanes,
                       [&](const Access& part) { on &= memcheck_.global(at, part, extent_of(part)) | ~part.lanes; });
   }
-  Access destination = destination_of(copy, on);
-  Extent room = on != 0 ? extent_of(destination) : Extent{};
-  if (options_.memcheck && on != 0) {
-    on &= memcheck_.shared(at, destination, room);
-    if (on != 0 && on != destination.lanes) destination = destination_of(copy, on), room = extent_of(destination);
+  if (on == 0) return on;
+  const Access* destination = &of_lanes(copy.destination, on, landing_room);
+  Extent room = extent_of(*destination);
+  if (options_.memcheck) {
+    on &= memcheck_.shared(at, *destination, room);
+    if (on != 0 && on != destination->lanes) {
+      destination = &of_lanes(copy.destination, on, landing_room);
+      room = extent_of(*destination);
+    }
   }
   if (on == 0) return on;
-  if (options_.initcheck) initcheck_.landed(at, copy, {source, extent}, {destination, room}, pages_);
+  if (options_.initcheck) initcheck_.landed(at, copy, {source, extent}, {*destination, room}, pages_);
   if (!options_.racecheck)
     for (Mask rest = on; rest != 0; rest &= rest - 1) {
       const unsigned lane = static_cast<unsigned>(std::countr_zero(rest));
-      if (copy.source_bytes[lane] != 0) GlobalRaces::mark_read(copy.source[lane], copy.source_bytes[lane], pages_);
+      if (copy.source_bytes[lane] != 0) GlobalRaces::mark_read(copy.source.address[lane], copy.source_bytes[lane], pages_);
     }
   if (options_.traffic) traffic_.landed(copy, on);
   return on;

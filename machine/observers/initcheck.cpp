@@ -285,7 +285,7 @@ void Initcheck::landed(const WarpPoint& point, const AsyncCopy& copy, const Side
 }
 
 void Initcheck::landed(const WarpPoint& point, const AsyncCopy& copy, unsigned lane, PageMap& pages) {
-  const std::uint64_t source = copy.source[lane], destination = copy.destination[lane];
+  const std::uint64_t source = copy.source.address[lane], destination = copy.destination.address[lane];
   const std::uint32_t read = copy.source_bytes[lane];
   if (read == 0 || !counts(source) || all_written(source, read, &pages)) return;
   const std::uint64_t open = holes(source, read, &pages);

@@ -117,14 +117,11 @@ struct AsyncCopy {
   std::uint64_t id = 0;  // ascending in a block
   std::uint32_t pc = 0;  // of the cp.async
   Mask lanes = 0;
-  std::uint32_t bytes = 0;                  // written a lane: 4, 8 or 16
-  const std::uint64_t* source = nullptr;    // [32] global addresses
+  std::uint32_t bytes = 0;                      // written a lane: 4, 8 or 16
   const std::uint32_t* source_bytes = nullptr;  // [32] bytes read; the rest of `bytes` is zero-filled
-  const std::uint64_t* destination = nullptr;   // [32] storage addresses in shared memory
-  Mask whole = 0;                               // of `lanes`, those that read as much as they write
-  // How the addresses of `lanes` lie, as in Access.
-  Shape source_shape = Shape::scattered, destination_shape = Shape::scattered;
-  Mask source_breaks = 0, destination_breaks = 0;
+  Mask whole = 0;                               // of `lanes`, those that read all of `bytes`
+  // Both sides as accesses of `lanes` with a width of `bytes`: async_read of global, async_write of shared memory.
+  Access source, destination;
 };
 
 // ---- faults that execution itself meets --------------------------------------------------------------------------

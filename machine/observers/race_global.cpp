@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "memory/address_space.hpp"
+#include "observers/extent.hpp"
 #include "observers/pool.hpp"
 #include "observers/same_value.hpp"
 
@@ -93,7 +94,7 @@ void GlobalRaces::mark_read(std::uint64_t address, std::uint64_t bytes, PageMap&
             [](Page& page, std::uint64_t first, std::uint64_t count) { page.marks.set(Deed::read, first, count); });
 }
 
-void GlobalRaces::access(const BlockOrder& order, const WarpPoint& point, const Access& a, const Extent& extent) {
+void GlobalRaces::access(const BlockOrder& order, const WarpPoint& point, const Access& a) {
   if (!check_) return mark(a, point, order.block(), pages_);
   Entry entry;
   entry.block = order.block();
@@ -104,57 +105,63 @@ void GlobalRaces::access(const BlockOrder& order, const WarpPoint& point, const 
   entry.is_volatile = a.order == Order::volatile_;
   entry.block_scope = strong(entry.touch) && a.scope == Scope::cta;
   if (strong(entry.touch)) entry.sequence = ++sequence_;
-  take(order, point.warp, a, extent, entry);
+  take(order, point.warp, a, entry);
 }
 
-void GlobalRaces::async_read(const BlockOrder& order, const WarpPoint& point, const Access& source, const Extent& extent) {
+void GlobalRaces::async_read(const BlockOrder& order, const WarpPoint& point, const Access& source) {
   Entry entry;
   entry.block = order.block();
   entry.warps = 1u << point.warp;
   entry.stamp = order.async_stamp(point.warp);
   entry.pc = point.pc;
   entry.touch = Touch::async_read;
-  take(order, point.warp, source, extent, entry);
+  take(order, point.warp, source, entry);
 }
 
-void GlobalRaces::take(const BlockOrder& order, unsigned warp, const Access& a, const Extent& extent, const Entry& entry) {
-  const bool met = mark(warp, a, extent, entry);
+void GlobalRaces::take(const BlockOrder& order, unsigned warp, const Access& a, const Entry& entry) {
+  const bool met = mark(warp, a, entry);
   if (apart_ && !met && !strong(entry.touch)) return write_down(order, warp, a, entry);
   if (apart_) replay(order);
   compare_and_remember(order, warp, a, entry);
 }
 
 // Marks what the access touches. Whether the running block had marked any of it in a way that conflicts.
-bool GlobalRaces::mark(unsigned warp, const Access& a, const Extent& extent, const Entry& entry) {
+bool GlobalRaces::mark(unsigned warp, const Access& a, const Entry& entry) {
   const bool writing = writes(entry.touch);
   const Deed deed = deed_of(entry.touch);
   bool met = false;
-  const auto in_page = [&](Page& page, std::uint64_t low, std::uint64_t high, auto&& each_of_it) {
-    Marks& marks = sheet_of(page).marks;
-    page.trace(trace_of(entry.pc, entry.block, warp, entry.touch, low, high - low));
-    // The usual case: reads where nobody writes.
-    if (!writing && !marks.any_changed() && !page.marks.changed()) {
-      marks.note(deed);
-      return each_of_it([&](std::uint64_t first, std::uint64_t count) { marks.set_noted(deed, first, count); });
-    }
-    each_of_it([&](std::uint64_t first, std::uint64_t count) {
-      met |= marks.conflicts(writing, first, count);
-      blocks_meet_ |= page.marks.conflicts(writing, first, count);
-      marks.set(deed, first, count);
-    });
+  Page* page = nullptr;
+  Marks* marks = nullptr;
+  std::uint64_t start = 0;          // of the page
+  bool quiet = false;               // nothing in the page can conflict: the usual case of reads
+  std::uint64_t low = 0, high = 0;  // touched in it
+  const auto open = [&](std::uint64_t address) {
+    page = &pages_.at(address);
+    marks = &sheet_of(*page).marks;
+    start = address & ~(kPageBytes - 1);
+    quiet = !writing && !marks->any_changed() && !page->marks.changed();
+    marks->note(deed);
+    low = kPageBytes, high = 0;
   };
-  if (extent.low >> kPageShift == (extent.high - 1) >> kPageShift) {
-    constexpr std::uint64_t inside = kPageBytes - 1;
-    in_page(pages_.at(extent.low), extent.low & inside, (extent.high - 1 & inside) + 1, [&](auto&& f) {
-      each_stretch(a, !writing, [&](std::uint64_t address, std::uint64_t bytes) { f(address & inside, bytes); });
-    });
-  } else {
-    each_stretch(a, !writing, [&](std::uint64_t address, std::uint64_t bytes) {
-      each_page(pages_, address, bytes, [&](Page& page, std::uint64_t first, std::uint64_t count) {
-        in_page(page, first, first + count, [&](auto&& f) { f(first, count); });
-      });
-    });
-  }
+  const auto close = [&] { page->trace(trace_of(entry.pc, entry.block, warp, entry.touch, low, high - low)); };
+  each_stretch(a, !writing, [&](std::uint64_t address, std::uint64_t bytes) {
+    for (;;) {
+      if (page == nullptr || address - start >= kPageBytes) {
+        if (page != nullptr) close();
+        open(address);
+      }
+      const std::uint64_t first = address - start, count = std::min(bytes, kPageBytes - first);
+      low = std::min(low, first), high = std::max(high, first + count);
+      if (!quiet) {
+        met |= marks->conflicts(writing, first, count);
+        blocks_meet_ |= page->marks.conflicts(writing, first, count);
+      }
+      marks->set_noted(deed, first, count);
+      if (count == bytes) break;
+      address += count, bytes -= count;
+    }
+  });
+  if (page != nullptr) close();
   return met;
 }
 

@@ -16,7 +16,6 @@
 #include <cstdint>
 
 #include "observers/access_log.hpp"
-#include "observers/extent.hpp"
 #include "observers/lines.hpp"
 #include "observers/order.hpp"
 #include "observers/pages.hpp"
@@ -34,9 +33,9 @@ class GlobalRaces {
   static void mark_read(std::uint64_t address, std::uint64_t bytes, PageMap& pages);
 
   // One access of the lanes in `access.lanes`: marks the pages and checks.
-  void access(const BlockOrder& order, const WarpPoint& point, const Access& access, const Extent& extent);
+  void access(const BlockOrder& order, const WarpPoint& point, const Access& access);
   // The source of a cp.async, from its issue on.
-  void async_read(const BlockOrder& order, const WarpPoint& point, const Access& source, const Extent& extent);
+  void async_read(const BlockOrder& order, const WarpPoint& point, const Access& source);
 
   void block_end();
   // After the last block: all that was touched is in the pages, and storage is given back.
@@ -45,8 +44,8 @@ class GlobalRaces {
   bool blocks_meet() const { return blocks_meet_; }
 
  private:
-  void take(const BlockOrder& order, unsigned warp, const Access& access, const Extent& extent, const Entry& entry);
-  bool mark(unsigned warp, const Access& access, const Extent& extent, const Entry& entry);
+  void take(const BlockOrder& order, unsigned warp, const Access& access, const Entry& entry);
+  bool mark(unsigned warp, const Access& access, const Entry& entry);
   Sheet& sheet_of(Page& page);
   void settle();
   void write_down(const BlockOrder& order, unsigned warp, const Access& access, const Entry& entry);

@@ -13,7 +13,6 @@ namespace {
 constexpr std::uint32_t kWho = 0x7ff;
 constexpr std::uint32_t kStrong = 1u << 30, kVolatile = 1u << 31, kAtomic = 1u << 29;
 constexpr std::uint32_t kPc = (1u << 29) - 1;
-constexpr Stamp kAsyncWritten = ~Stamp{0};
 
 template <class F>
 [[gnu::always_inline]] inline void for_lanes(Mask lanes, F&& f) {
@@ -348,10 +347,9 @@ Stamp SharedRaces::newest(const std::vector<Stamp>& of_lines, const Piece& at) c
   return newest;
 }
 
-// The newest stamp of a line. An async copy that everybody knew at the last barrier lies in the past like any other write.
-Stamp SharedRaces::written_at(const BlockOrder& order, std::uint64_t line) {
+// An async copy that everybody knew at the last barrier lies in the past like any other write.
+Stamp SharedRaces::copy_settled(const BlockOrder& order, std::uint64_t line) {
   Stamp& written = line_written_[line];
-  if (written != kAsyncWritten) return written;
   const Copier& copier = line_copier_[line];
   if (copier.actor != 0 && copier.newest < order.at_barrier().upto[copier.actor]) written = order.warp(0).barrier_floor - 1;
   return written;

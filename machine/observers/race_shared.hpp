@@ -31,6 +31,7 @@ class SharedRaces {
                    const Extent& extent);
 
  private:
+  static constexpr Stamp kAsyncWritten = ~Stamp{0};
   struct Reads {  // as long as the planes of writes, or empty
     std::vector<std::uint32_t> stamp, lanes, pc;
     void size(std::size_t cells) { stamp.resize(cells), lanes.resize(cells), pc.resize(cells); }
@@ -95,7 +96,12 @@ class SharedRaces {
   void check_reads(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who);
   void judge(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who, std::uint32_t cell,
              unsigned actor, Mask by_lanes, Stamp stamp, std::uint32_t pc, std::uint32_t flags);
-  Stamp written_at(const BlockOrder& order, std::uint64_t line);
+  // The newest stamp of a line, or kAsyncWritten.
+  Stamp written_at(const BlockOrder& order, std::uint64_t line) {
+    const Stamp written = line_written_[line];
+    return written != kAsyncWritten ? written : copy_settled(order, line);
+  }
+  Stamp copy_settled(const BlockOrder& order, std::uint64_t line);
   void settle(const BlockOrder& order, const Piece& at);
   Planes& fine(std::uint32_t line);
   const Object* object_at(std::uint64_t offset) const;

@@ -116,7 +116,7 @@ void TrafficCount::shared(const Access& a, std::uint64_t base) {
 void TrafficCount::landed(const AsyncCopy& copy, Mask lanes) {
   Access a;
   a.kind = AccessKind::load;
-  a.address = copy.source;
+  a.address = copy.source.address;
   for (Mask rest = lanes; rest != 0;) {  // lanes with the same length, neighbours in runs
     const unsigned first = static_cast<unsigned>(std::countr_zero(rest));
     const std::uint32_t bytes = copy.source_bytes[first];
@@ -126,7 +126,7 @@ void TrafficCount::landed(const AsyncCopy& copy, Mask lanes) {
       const unsigned l = static_cast<unsigned>(std::countr_zero(m));
       if (copy.source_bytes[l] != bytes) continue;
       same |= Mask{1} << l;
-      if (before == 32 || copy.source[l] != copy.source[before] + bytes) breaks |= Mask{1} << l;
+      if (before == 32 || copy.source.address[l] != copy.source.address[before] + bytes) breaks |= Mask{1} << l;
       before = l;
     }
     rest &= ~same;

@@ -147,14 +147,8 @@ void the_chunk_that_a_wrong_swizzle_leaves_out_is_unwritten() {
   const std::uint64_t in = s.allocate(512);
   s.begin();
   std::array<std::uint64_t, 32> source{}, destination{};
-  std::array<std::uint32_t, 32> bytes{};
-  bytes.fill(16);
   for (unsigned l = 0; l < 32; ++l) source[l] = in + 16 * l, destination[l] = s.blocks[0].shared + 16 * (l == 9 ? 9 : l ^ 1);
-  AsyncCopy copy;
-  copy.lanes = copy.whole = kFullMask, copy.bytes = 16;
-  copy.source = source.data(), copy.source_bytes = bytes.data(), copy.destination = destination.data();
-  copy.source_shape = Shape::contiguous, copy.source_breaks = 1, copy.destination_breaks = kFullMask;
-  s.fork(0).async_land(s.at(0, 0, 0), copy, kFullMask, true);
+  s.fork(0).async_land(s.at(0, 0, 0), copy_of(0, kFullMask, source, destination), kFullMask, true);
   s.touch(0, 0, 0, kLoad, Space::shared, 0, 4, 4);
   EXPECT(s.report.findings().empty());
   s.touch(0, 0, 0, kLoad, Space::shared, 128, 4, 4);

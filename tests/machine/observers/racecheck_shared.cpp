@@ -363,19 +363,13 @@ void line_of_two_copiers_waits_for_both() {
   Stage s({"racecheck"}, kText, 1, 64, 512);
   s.begin();
   std::array<std::uint64_t, 32> source{}, destination{};
-  std::array<std::uint32_t, 32> bytes{};
-  bytes.fill(16);
   const Object* from = AddressSpace::instance().allocate(ObjectKind::global, 4096);
   for (unsigned w = 0; w < 2; ++w) {
     for (unsigned l = 0; l < 32; ++l) {
       source[l] = from->base + 64 * w + 16 * (l % 4);
       destination[l] = s.blocks[0].shared + 64 * w + 16 * (l % 4);
     }
-    AsyncCopy copy;
-    copy.id = w, copy.pc = 3, copy.lanes = 0xf, copy.bytes = 16;
-    copy.source = source.data(), copy.source_bytes = bytes.data(), copy.destination = destination.data();
-    copy.whole = 0xf, copy.source_breaks = copy.destination_breaks = 1;
-    s.fork(0).async_issue(s.at(0, w, 3, 0xf), copy);
+    s.fork(0).async_issue(s.at(0, w, 3, 0xf), copy_of(3, 0xf, source, destination));
     s.fork(0).async_commit(s.at(0, w, 3));
     if (w == 0) s.fork(0).async_wait(s.at(0, 0, 3), 0);
   }
@@ -411,15 +405,9 @@ void copy_among_more_than_are_written_down_is_seen() {
     const std::uint64_t in = s.allocate(512);
     s.begin();
     std::array<std::uint64_t, 32> source{}, destination{};
-    std::array<std::uint32_t, 32> bytes{};
-    bytes.fill(16);
     for (unsigned c = 0; c < kCopies; ++c) {
       for (unsigned l = 0; l < 32; ++l) source[l] = in + 16 * l, destination[l] = s.blocks[0].shared + 512 * c + 16 * (l ^ 1);
-      AsyncCopy copy;
-      copy.id = c, copy.pc = 3, copy.lanes = copy.whole = kFullMask, copy.bytes = 16;
-      copy.source = source.data(), copy.source_bytes = bytes.data(), copy.destination = destination.data();
-      copy.source_shape = Shape::contiguous, copy.source_breaks = 1, copy.destination_breaks = kFullMask;
-      s.fork(0).async_issue(s.at(0, 0, 3), copy);
+      s.fork(0).async_issue(s.at(0, 0, 3), copy_of(3, kFullMask, source, destination));
       s.fork(0).async_commit(s.at(0, 0, 3));
     }
     s.barrier(0);

@@ -56,6 +56,39 @@ class PlayKernel final : public Kernel {
   KernelAttributes attributes_;
 };
 
+// Shape and breaks of an access whose other parts are set, the slow and sure way.
+inline void lay_out(Access& a) {
+  Mask moved = 0;
+  unsigned before = 32;
+  a.breaks = 0;
+  for (unsigned l = 0; l < 32; ++l) {
+    if ((a.lanes >> l & 1) == 0) continue;
+    if (before == 32 || a.address[l] != a.address[before] + a.width) a.breaks |= Mask{1} << l;
+    if (a.address[l] != a.address[a.first_lane()]) moved |= Mask{1} << l;
+    before = l;
+  }
+  a.shape = moved == 0 ? Shape::uniform : a.breaks == 1 && a.lanes == kFullMask ? Shape::contiguous : Shape::scattered;
+}
+
+// A cp.async of 16 bytes a lane. The arrays must outlive it.
+inline AsyncCopy copy_of(std::uint32_t pc, Mask lanes, const std::array<std::uint64_t, 32>& from, const std::array<std::uint64_t, 32>& to) {
+  static const std::array<std::uint32_t, 32> bytes = [] {
+    std::array<std::uint32_t, 32> all{};
+    all.fill(16);
+    return all;
+  }();
+  AsyncCopy c;
+  c.pc = pc, c.lanes = c.whole = lanes, c.bytes = 16;
+  c.source_bytes = bytes.data();
+  c.source.kind = AccessKind::async_read, c.source.space = Space::global, c.source.address = from.data();
+  c.destination.kind = AccessKind::async_write, c.destination.space = Space::shared, c.destination.address = to.data();
+  for (Access* side : {&c.source, &c.destination}) {
+    side->width = 16, side->lanes = lanes;
+    lay_out(*side);
+  }
+  return c;
+}
+
 class Stage {
  public:
   Stage(std::vector<std::string> tools, std::vector<std::string> text, unsigned blocks, unsigned threads,
@@ -146,13 +179,7 @@ class Stage {
     a.components = width == 16 ? 4 : width == 8 ? 2 : 1;
     a.lanes = lanes;
     a.address = address.data();
-    a.shape = stride == 0 ? Shape::uniform : stride == width && lanes == kFullMask ? Shape::contiguous : Shape::scattered;
-    unsigned before = 32;
-    for (unsigned l = 0; l < 32; ++l) {
-      if ((lanes >> l & 1) == 0) continue;
-      if (before == 32 || address[l] != address[before] + width) a.breaks |= Mask{1} << l;
-      before = l;
-    }
+    lay_out(a);
     std::array<std::uint64_t, 32> data{};
     for (unsigned l = 0; l < 32; ++l) data[l] = value ? value[l] : l + 1;
     if (kind == AccessKind::store)
@@ -178,10 +205,9 @@ class Stage {
   // One cp.async of 16 bytes a lane, contiguous on both sides.
   void copy(unsigned block, unsigned warp, std::uint32_t pc, std::uint64_t source, std::uint64_t offset) {
     static std::array<std::uint64_t, 32> from, to;
-    static std::array<std::uint32_t, 32> bytes;
-    for (unsigned l = 0; l < 32; ++l) from[l] = source + 16 * l, to[l] = blocks[block].shared + offset + 16 * l, bytes[l] = 16;
-    copied = {next_copy++, pc, kFullMask, 16, from.data(), bytes.data(), to.data(), kFullMask,
-              Shape::contiguous, Shape::contiguous, 1, 1};
+    for (unsigned l = 0; l < 32; ++l) from[l] = source + 16 * l, to[l] = blocks[block].shared + offset + 16 * l;
+    copied = copy_of(pc, kFullMask, from, to);
+    copied.id = next_copy++;
     fork(block).async_issue(at(block, warp, pc), copied);
     fork(block).async_commit(at(block, warp, pc));
   }
