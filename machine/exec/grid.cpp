@@ -7,6 +7,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "../memory/pool.hpp"
 #include "crew.hpp"
 #include "kernel.hpp"
 #include "schedule.hpp"
@@ -41,14 +42,17 @@ class BlockPool {
   std::unique_ptr<Block> take() {
     std::lock_guard guard(lock_);
     if (spare_.empty()) return std::make_unique<Block>();
-    auto block = std::move(spare_.back());
-    spare_.pop_back();
+    // What this thread ran last lies in its own caches.
+    auto best = std::find_if(spare_.rbegin(), spare_.rend(), [](const Spare& s) { return s.thread == thread_number(); });
+    if (best == spare_.rend()) best = spare_.rbegin();
+    auto block = std::move(best->block);
+    spare_.erase(std::next(best).base());
     return block;
   }
   void give(std::unique_ptr<Block> block) {
     std::lock_guard guard(lock_);
     if (spare_.size() < kMost) {
-      spare_.push_back(std::move(block));
+      spare_.push_back({thread_number(), std::move(block)});
       return;
     }
     auto& space = AddressSpace::instance();
@@ -58,8 +62,12 @@ class BlockPool {
 
  private:
   static constexpr std::size_t kMost = 32;
+  struct Spare {
+    unsigned thread;
+    std::unique_ptr<Block> block;
+  };
   std::mutex lock_;
-  std::vector<std::unique_ptr<Block>> spare_;
+  std::vector<Spare> spare_;
 };
 
 struct Shared {  // of the workers of one launch
@@ -190,19 +198,24 @@ void run_blocks(Worker& k, Shared& shared, std::uint64_t first, std::uint64_t la
   if (k.status != LaunchStatus::ok) shared.failed = true;
 }
 
-void gather(LaunchResult& result, const Program& program, const Worker& k) {
+// What the workers of a launch counted and met, in the order of their chunks.
+void gather(LaunchResult& result, const Program& program, const std::vector<Worker>& workers) {
   Counters& c = result.counters;
+  std::vector<BlockCount> counts(program.block_count);
+  for (const Worker& k : workers) {
+    for (std::size_t b = 0; b < k.counts.size(); ++b) counts[b].warps += k.counts[b].warps, counts[b].lanes += k.counts[b].lanes;
+    c.bytes_loaded += k.bytes_loaded;
+    c.bytes_stored += k.bytes_stored;
+    if (result.status == LaunchStatus::ok && k.status != LaunchStatus::ok) result.status = k.status, result.message = k.message;
+    result.printed += k.printed;
+  }
   for (const auto& f : program.functions)
     for (const auto& b : f.blocks) {
-      const auto& n = k.counts[b.id];
+      const BlockCount& n = counts[b.id];
       c.warp_instructions += n.warps * b.length;
       c.thread_instructions += n.lanes * b.length;
       for (std::size_t s = 0; s < kClasses; ++s) c.by_class[s] += n.warps * b.classes[s];
     }
-  c.bytes_loaded += k.bytes_loaded;
-  c.bytes_stored += k.bytes_stored;
-  if (result.status == LaunchStatus::ok && k.status != LaunchStatus::ok) result.status = k.status, result.message = k.message;
-  result.printed += k.printed;
 }
 
 // Blocks, grid and memory of the request against what the kernel and the architecture allow.
@@ -292,7 +305,6 @@ LaunchResult launch(const LaunchRequest& request, const Options& options, Observ
   if (waited) request.dependency_wait();
   static std::atomic<std::uint64_t> launches{0};
   const std::uint64_t serial = ++launches;
-  UndoLog undo;
   Shared shared;
   shared.start = std::chrono::steady_clock::now();
   const unsigned control = _mm_getcsr();
@@ -300,7 +312,8 @@ LaunchResult launch(const LaunchRequest& request, const Options& options, Observ
     if (observer != nullptr) observer->launch_begin(info);
     std::vector<std::unique_ptr<Observer>> forks(info.chunks);
     std::vector<Worker> workers(info.chunks);
-    for (std::uint64_t c = 0; c < info.chunks; ++c) {
+    std::vector<UndoLog> undo(observer != nullptr && info.chunks > 1 ? info.chunks : 0);
+    auto run_one = [&](std::uint64_t c) {
       if (observer != nullptr) forks[c] = observer->fork(c);
       Worker& k = workers[c];
       k.program = program;
@@ -308,16 +321,13 @@ LaunchResult launch(const LaunchRequest& request, const Options& options, Observ
       k.options = &options;
       k.launch = &info;
       k.observer = forks[c].get();
-      k.undo = observer != nullptr && info.chunks > 1 ? &undo : nullptr;
+      k.undo = undo.empty() ? nullptr : &undo[c];
       k.counts.resize(program->block_count);
       k.params = reinterpret_cast<std::byte*>(params->base);
       k.dependency_passed = waited;
       k.serial = serial;
       k.grid_workspace = workspace != nullptr ? workspace->base : 0;
-    }
-    auto run_one = [&](std::uint64_t c) {
-      workers[c].mode = ~0u;
-      run_blocks(workers[c], shared, blocks * c / info.chunks, blocks * (c + 1) / info.chunks, info.resident_limit);
+      run_blocks(k, shared, blocks * c / info.chunks, blocks * (c + 1) / info.chunks, info.resident_limit);
       if (forks[c] != nullptr) forks[c]->chunk_end();
       _mm_setcsr(kDefaultControl);
     };
@@ -333,17 +343,16 @@ LaunchResult launch(const LaunchRequest& request, const Options& options, Observ
     _mm_setcsr(control);
     const bool valid = observer == nullptr || observer->join(forks);
     if (!valid && info.chunks > 1) {
-      undo.restore();
+      for (UndoLog& log : undo) log.restore();
       info.chunks = 1;
       result.repeated = true;
       shared.failed = false;
       continue;
     }
-    for (const auto& k : workers) gather(result, *program, k);
+    gather(result, *program, workers);
     if (request.dependency_wait && std::none_of(workers.begin(), workers.end(), [](const Worker& k) { return k.dependency_passed; })) request.dependency_wait();
     break;
   }
-  undo.clear();
   if (observer != nullptr) observer->launch_end(info);
   result.counters.blocks = blocks;
   result.counters.warps = blocks * info.warps_per_block;

@@ -131,9 +131,9 @@ void before_store(Warp& w, const Access& a, Mask lanes) {
   if (w.worker->undo == nullptr || a.space != Space::global) return;
   Worker& k = *w.worker;
   if (lanes == a.lanes) {
-    a.for_each_run([&](std::uint64_t address, std::uint64_t bytes, Mask) { k.undo->save(address, bytes, k.undo_last); });
+    a.for_each_run([&](std::uint64_t address, std::uint64_t bytes, Mask) { k.undo->save(address, bytes); });
   } else {
-    for_lanes(lanes, [&](unsigned l) { k.undo->save(a.address[l], a.width, k.undo_last); });
+    for_lanes(lanes, [&](unsigned l) { k.undo->save(a.address[l], a.width); });
   }
 }
 

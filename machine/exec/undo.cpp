@@ -1,6 +1,8 @@
 #include "undo.hpp"
 
+#include <atomic>
 #include <cstring>
+#include <mutex>
 
 #include "../memory/address_space.hpp"
 
@@ -10,6 +12,7 @@ namespace {
 constexpr unsigned kPageShift = kUndoPageShift;
 constexpr std::uint64_t kPage = std::uint64_t{1} << kPageShift;
 constexpr std::size_t kMostSpare = 1024;
+constexpr unsigned kAtOnce = 16;
 
 // State of a page in the running launch: 0 untouched, 1 being copied, 2 saved. Launches do not overlap.
 std::atomic<std::uint8_t>* states() {
@@ -17,18 +20,32 @@ std::atomic<std::uint8_t>* states() {
   return table;
 }
 
-}  // namespace
+// Copies of earlier launches, whose memory is used again.
+struct Spare {
+  std::mutex lock;
+  std::vector<std::unique_ptr<std::byte[]>> copies;
+  static Spare& instance() {
+    static auto* spare = new Spare;  // outlives static destruction, as the address space does
+    return *spare;
+  }
+};
 
-// Launches do not overlap, so the log's own lock covers it. Outlives static destruction, as the address space does.
-std::vector<UndoLog::Copy>& UndoLog::spare() {
-  static auto* copies = new std::vector<Copy>;
-  return *copies;
-}
+}  // namespace
 
 void UndoLog::save_pages(std::uint64_t address, std::uint64_t bytes) {
   if (!in_global_arena(address)) return;  // registered host memory: the host's own pages are not repeated
   for (std::uint64_t page = (address - kArenaBase) >> kPageShift; page <= (address + bytes - 1 - kArenaBase) >> kPageShift; ++page)
     if (states()[page].load(std::memory_order_acquire) != 2) save_page(page);
+}
+
+void UndoLog::take_spare() {
+  Spare& spare = Spare::instance();
+  const std::lock_guard guard(spare.lock);
+  for (unsigned n = 0; n < kAtOnce && !spare.copies.empty(); ++n) {
+    room_.push_back(std::move(spare.copies.back()));
+    spare.copies.pop_back();
+  }
+  while (room_.empty()) room_.push_back(std::make_unique_for_overwrite<std::byte[]>(kPage));
 }
 
 void UndoLog::save_page(std::uint64_t page) {
@@ -39,17 +56,10 @@ void UndoLog::save_page(std::uint64_t page) {
     }
     return;
   }
-  Copy copy;
-  {
-    std::lock_guard guard(lock_);
-    if (auto& copies = spare(); !copies.empty()) copy = std::move(copies.back()), copies.pop_back();
-  }
-  if (copy == nullptr) copy = std::make_unique_for_overwrite<std::byte[]>(kPage);
-  std::memcpy(copy.get(), reinterpret_cast<const void*>(kArenaBase + (page << kPageShift)), kPage);
-  {
-    std::lock_guard guard(lock_);
-    pages_.emplace_back(page, std::move(copy));
-  }
+  if (room_.empty()) take_spare();
+  std::memcpy(room_.back().get(), reinterpret_cast<const void*>(kArenaBase + (page << kPageShift)), kPage);
+  pages_.emplace_back(page, std::move(room_.back()));
+  room_.pop_back();
   state.store(2, std::memory_order_release);
 }
 
@@ -59,11 +69,19 @@ void UndoLog::restore() {
 }
 
 void UndoLog::clear() {
+  if (pages_.empty() && room_.empty()) return;
   for (auto& [page, copy] : pages_) {
     states()[page].store(0, std::memory_order_relaxed);
-    if (spare().size() < kMostSpare) spare().push_back(std::move(copy));
+    room_.push_back(std::move(copy));
   }
   pages_.clear();
+  Spare& spare = Spare::instance();
+  const std::lock_guard guard(spare.lock);
+  while (!room_.empty() && spare.copies.size() < kMostSpare) {
+    spare.copies.push_back(std::move(room_.back()));
+    room_.pop_back();
+  }
+  room_.clear();
 }
 
 }  // namespace machine

@@ -1,10 +1,8 @@
 // Pages of global memory as they were before a launch of several chunks wrote them, so that it can be repeated.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -12,25 +10,31 @@ namespace machine {
 
 inline constexpr unsigned kUndoPageShift = 12;
 
-class UndoLog {
+// What one worker of a launch saved. Of all workers together each page is copied once, by the first that writes it. Aligned,
+// as it is written while workers on other cores write theirs.
+class alignas(128) UndoLog {
  public:
-  // Called before bytes of global memory change; copies each page once. Any thread. `last` is the caller's own, 0 at
-  // first: an address in the page that it saved last, which most stores go to again.
-  void save(std::uint64_t address, std::uint64_t bytes, std::uint64_t& last) {
-    if (((address ^ last) | ((address + bytes - 1) ^ last)) >> kUndoPageShift == 0) [[likely]] return;
+  ~UndoLog() { clear(); }
+
+  // Called before bytes of global memory change.
+  void save(std::uint64_t address, std::uint64_t bytes) {
+    // Most stores go to the page that was saved last.
+    if (((address ^ last_) | ((address + bytes - 1) ^ last_)) >> kUndoPageShift == 0) [[likely]] return;
     save_pages(address, bytes);
-    last = address + bytes - 1;
+    last_ = address + bytes - 1;
   }
   void restore();  // everything as it was; the log is empty then
-  void clear();
 
  private:
   using Copy = std::unique_ptr<std::byte[]>;
   void save_pages(std::uint64_t address, std::uint64_t bytes);
   void save_page(std::uint64_t page);
-  static std::vector<Copy>& spare();  // copies of earlier launches, whose memory is used again
-  std::mutex lock_;
+  void take_spare();
+  void clear();
+
+  std::uint64_t last_ = 0;
   std::vector<std::pair<std::uint64_t, Copy>> pages_;
+  std::vector<Copy> room_;  // for the pages to come
 };
 
 }  // namespace machine

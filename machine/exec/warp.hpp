@@ -185,7 +185,6 @@ struct alignas(128) Worker {
   LaunchInfo* launch = nullptr;
   Observer* observer = nullptr;
   UndoLog* undo = nullptr;
-  std::uint64_t undo_last = 0;  // see UndoLog::save
   std::vector<BlockCount, LineAllocator<BlockCount>> counts;
   std::uint64_t bytes_loaded = 0, bytes_stored = 0;
   std::uint64_t executed = 0;      // warp instructions, kept for limits

@@ -3,8 +3,8 @@
 #include <bit>
 
 #include "exec/machine.hpp"
+#include "memory/pool.hpp"
 #include "observers/extent.hpp"
-#include "observers/pool.hpp"
 #include "observers/synccheck.hpp"
 
 namespace machine::checks {

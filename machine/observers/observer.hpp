@@ -5,7 +5,7 @@
 // that the checks of one access are inlined into one body.
 //
 // Threads: a launch is split into chunks of blocks (the split does not depend on the number of cores). Each chunk has
-// an observer of its own, from fork(); one thread calls it. join() brings them together in chunk order. A kernel
+// an observer of its own, from fork(), which several threads may call at once; one thread calls what it returns. join() brings them together in chunk order. A kernel
 // whose blocks can talk to each other (atomics, strong or volatile accesses, fences on global memory, grid sync)
 // is one chunk, told to one fork, with its blocks interleaved. So inside a launch of several chunks no two
 // blocks synchronise: every conflict between blocks is a race, whatever the order.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "observers/pool.hpp"
+#include "memory/pool.hpp"
 
 namespace machine::checks {
 

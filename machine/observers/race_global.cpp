@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "memory/address_space.hpp"
+#include "memory/pool.hpp"
 #include "observers/extent.hpp"
-#include "observers/pool.hpp"
 #include "observers/same_value.hpp"
 
 namespace machine::checks {
