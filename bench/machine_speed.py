@@ -1,6 +1,6 @@
 """How fast is the CPU device, in thread-instructions a second, with every check on and with none?
 
-    python bench/machine_speed.py [KERNEL] [--fixture WORDS] [--arch sm_90] [--cores 1,2]
+    python bench/machine_speed.py [KERNEL] [--fixture WORDS] [--arch sm_90] [--cores 1,2] [--sizes]
 
 Runs every case of the fixtures of a kernel (default: flash_decode) on the CPU device, once a setting, and
 adds up the launches of that kernel alone: the harness's own kernels, start-up, parsing and transfers are not
@@ -32,10 +32,19 @@ from verify.device.session import harness_command
 from verify.discovery import find_contracts
 from verify.gate import prepare
 
+SIZES = (
+    (0, 100_000, "below 0.1 M"),
+    (100_000, 1_000_000, "0.1 M to 1 M"),
+    (1_000_000, 5_000_000, "1 M to 5 M"),
+    (5_000_000, 1 << 62, "5 M and more"),
+)
+"""Thread-instructions of a launch, for ``--sizes``."""
+
 
 @dataclass(frozen=True)
 class Speed:
-    """What one setting did. wall, processor: seconds inside launches. instructions: thread-instructions."""
+    """What one setting did. wall, processor: seconds inside launches. instructions: thread-instructions.
+    walls, sizes: seconds and thread-instructions of each launch, in order."""
 
     tools: tuple[str, ...]
     cores: int
@@ -43,6 +52,8 @@ class Speed:
     instructions: int
     wall: float
     processor: float
+    walls: tuple[float, ...]
+    sizes: tuple[int, ...]
 
     @property
     def rate(self) -> float:
@@ -77,7 +88,8 @@ def measure(job: Job, tools: tuple[str, ...], cores: int, architecture: str, nee
         rows = [line.split() for line in timing.read_text().splitlines()]
     own = [row for row in rows if needle in row[0]]
     wall, processor = (sum(float(row[column]) for row in own) for column in (1, 2))
-    return Speed(tools, cores, len(own), sum(int(row[3]) for row in own), wall, processor)
+    walls, sizes = tuple(float(row[1]) for row in own), tuple(int(row[3]) for row in own)
+    return Speed(tools, cores, len(own), sum(sizes), wall, processor, walls, sizes)
 
 
 def prepared_job(kernel: str, words: str, architecture: str, folder: Path) -> Job:
@@ -116,6 +128,21 @@ def show(speeds: Sequence[Speed]) -> None:
             print(f"{one.cores} cores over 1, {'all' if one.tools else 'no'} checks: {scale:.2f}")
 
 
+def show_sizes(runs: Sequence[Speed]) -> None:
+    """The launches of all runs of one setting by their size, each by its fastest run: small ones are mostly
+    overhead, and have few blocks to spread over cores."""
+    fastest = [min(walls) for walls in zip(*(one.walls for one in runs), strict=True)]
+    print(f"launches by size, {'all' if runs[0].tools else 'no'} checks, {runs[0].cores} cores:")
+    print("thread-instructions  launches    wall s  G a second")
+    for low, high, name in SIZES:
+        chosen = [
+            (wall, size) for wall, size in zip(fastest, runs[0].sizes, strict=True) if low <= size < high
+        ]
+        if chosen:
+            wall, size = sum(wall for wall, _ in chosen), sum(size for _, size in chosen)
+            print(f"{name:<19}{len(chosen):>10}{wall:>10.3f}{size / wall / 1e9:>12.3f}")
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -126,6 +153,7 @@ def main() -> None:
     parser.add_argument("--arch", default="sm_90", choices=tuple(MULTIPROCESSORS))
     parser.add_argument("--cores", default=f"1,{os.cpu_count() or 1}", help="as 1,2,4")
     parser.add_argument("--repeats", type=int, default=7, metavar="N", help="runs of each setting")
+    parser.add_argument("--sizes", action="store_true", help="also tell launches apart by their size")
     given = parser.parse_args()
     cores = sorted({int(word) for word in given.cores.split(",")})
     machine_library()
@@ -137,6 +165,9 @@ def main() -> None:
             for _ in range(given.repeats)
         ]
     show([max(same, key=lambda one: one.rate) for same in zip(*runs, strict=True)])
+    if given.sizes:
+        for same in zip(*runs, strict=True):
+            show_sizes(same)
 
 
 if __name__ == "__main__":
