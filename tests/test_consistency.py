@@ -35,6 +35,7 @@ def test_right_contracts_have_no_contradiction() -> None:
         ({"architectures": ("sm_12",)}, "architectures: 'sm_12'"),
         ({"entry": Global("k", ("rowz",), (1,), ("x",))}, "k: geometry: 'rowz'"),
         ({"entry": Global("k", ("rows",), (1,), ("pich",))}, "k: args: 'pich'"),
+        ({"buffers": (Buffer("x", "f32", ("rows",), align=3),)}, "x: align: must be a power of two, is 3"),
         ({"buffers": (Buffer("x", "float32", ("rows",)),)}, "x: dtype: 'float32' is not one of f64"),
         ({"buffers": (Buffer("x", "f32", ("rowz",)),)}, "x: shape: 'rowz'"),
         ({"buffers": (Buffer("x", "f32", ("rows",), strides=("pich",)),)}, "x: strides: 'pich'"),

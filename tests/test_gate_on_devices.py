@@ -104,12 +104,13 @@ __global__ void fragile(const float* x, float* y, int columns) {
 """
 
 
-def gate(source: Path, device_name: str, *checks: str) -> Report:
+def gate(source: Path, device_name: str, *checks: str, words: str | None = None) -> Report:
     device = select_device(device_name)
     if isinstance(device, NoDevice):
         pytest.skip(device.reason)
     contracts = find_contracts([str(source)])
-    return run_gate(Selection(contracts, checks=checks or usual_checks(device)), device, "", lambda _: None)
+    selection = Selection(contracts, words, checks=checks or usual_checks(device))
+    return run_gate(selection, device, "", lambda _: None)
 
 
 def test_a_case_that_ruins_its_process_costs_that_case_only(
@@ -150,16 +151,34 @@ def test_a_kernel_that_counts_its_calls_is_reported_where_it_shows(device_name: 
         assert found == {"endless": ["fragile/endless/normal"]}
 
 
+def write_endless(folder: Path) -> None:
+    """The fragile kernel, whose loop the CPU device cannot see to stall: no poll of what nobody changes."""
+    polls = "*static_cast<const volatile float*>(x) == *static_cast<const volatile float*>(x)"
+    for name, text in FRAGILE.items():
+        changed = text.replace(polls, "(*static_cast<volatile float*>(y) += 1.0f) != -1.0f")
+        (folder / name).write_text(changed)
+
+
+def test_a_kernel_that_does_not_end_is_waited_for_once(
+    device_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fault: every check, profile and fill of a fixture waits as long for the same endless loop."""
+    monkeypatch.setenv("VERIFY_RUN_SECONDS", "4")
+    write_endless(tmp_path)
+    report = gate(tmp_path / "fragile.cu", device_name, "compare", "poison", "determinism", words="endless")
+    outcomes = {o.check: o for o in report.kernels[0].outcomes}
+    assert [f.kind for f in outcomes["compare"].findings] == ["hang"]
+    for check in ("poison", "determinism"):
+        assert not [f for f in outcomes[check].findings if f.where != outcomes["compare"].findings[0].where]
+    assert outcomes["determinism"].verdict is Verdict.NOT_RUN
+    assert outcomes["determinism"].reason.startswith("fragile/endless/normal left out, since endless.normal")
+
+
 def test_an_ended_gate_leaves_no_kernel_running(tmp_path: Path) -> None:
     """Fault: a CI that ends the gate keeps a core busy for ever with an endless kernel."""
     if isinstance(select_device("cpu"), NoDevice):
         pytest.skip("no CPU device")
-    polls = "*static_cast<const volatile float*>(x) == *static_cast<const volatile float*>(x)"
-    for name, text in FRAGILE.items():
-        # Not a poll of memory that nobody changes: the CPU device would see that it stalls, and end it soon.
-        (tmp_path / name).write_text(
-            text.replace(polls, "(*static_cast<volatile float*>(y) += 1.0f) != -1.0f")
-        )
+    write_endless(tmp_path)
     words = ("run", "fragile.cu", "--device", "cpu", "--arch", "sm_90", "--check", "compare", "-k", "endless")
     with (tmp_path / "progress").open("w") as progress:
         gate = subprocess.Popen([sys.executable, "-m", "verify", *words], cwd=tmp_path, stderr=progress)

@@ -17,7 +17,8 @@ from verify.device.cpu import CpuDevice
 from verify.device.process_group import descendants
 from verify.discovery import find_contracts
 from verify.finding import Verdict
-from verify.gate import Selection, run_gate
+from verify.gate import Selection, narrowed, run_gate
+from verify.selection import SelectionError
 from verify.side_by_side import run_kernels
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "row_softmax"
@@ -73,6 +74,16 @@ def test_the_report_is_that_of_one_process(tmp_path: Path) -> None:
     ]
     assert (apart.notes, apart.checks, apart.device) == (alone.notes, alone.checks, apart.device)
     assert any("building the harness" in line for line in said)
+
+
+def test_kernels_without_a_selected_fixture_are_left_out(tmp_path: Path) -> None:
+    """Fault: a word that only one kernel's fixtures have ends the run, after the others were built."""
+    selection = two_kernels(tmp_path)
+    fixtures = tmp_path / "second" / "row_softmax.toml"
+    fixtures.write_text(fixtures.read_text().replace("one-column", "single-column"))
+    assert [c.directory.name for c in narrowed(selection).contracts] == ["first"]
+    with pytest.raises(SelectionError, match="selects none of"):
+        narrowed(replace(selection, expression="nothere"))
 
 
 def test_findings_come_over(tmp_path: Path) -> None:

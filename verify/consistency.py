@@ -53,6 +53,8 @@ def contradictions(contract: Contract, path: Path) -> Iterator[str]:
             yield from missing(f"{buffer.name}: dtype", [buffer.dtype], list(FORMATS))
         yield from unknown(f"{buffer.name}: shape", buffer.shape)
         yield from unknown(f"{buffer.name}: strides", buffer.strides or ())
+        if buffer.align < 1 or buffer.align & buffer.align - 1:
+            yield f"{path}: {buffer.name}: align: must be a power of two, is {buffer.align}"
     for part in contract.intermediates:
         yield from missing(f"{part.name}: dtype", [part.dtype], list(FORMATS))
         yield from unknown(f"{part.name}: shape", part.shape)

@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ from verify.oracle.expectation import OracleError, Quantity, expect
 from verify.report.ladder import rungs
 from verify.report.report import KernelReport, Report
 from verify.report.reproduction import keep_reproductions
-from verify.selection import select_names
+from verify.selection import SelectionError, select_names
 from verify.tokens.rung import TopRung
 
 Check = Callable[[Subject], list[Outcome]]
@@ -79,6 +79,25 @@ class Selection:
     def select(self, names: Sequence[str]) -> Sequence[str]:
         """The fixtures wanted, of all ``names``. Raises SelectionError when none is."""
         return self.fixtures or select_names(names, self.expression)
+
+
+def narrowed(selection: Selection) -> Selection:
+    """Without the kernels of which no fixture is selected, before anything is built.
+
+    Raises SelectionError when none is left, FixtureError for a fixture file that cannot be read.
+    """
+    kept: list[Contract] = []
+    missed: list[SelectionError] = []
+    for contract in selection.contracts:
+        try:
+            selection.select([f.name for f in load_fixtures(fixture_file(contract), contract)])
+        except SelectionError as error:
+            missed.append(error)
+        else:
+            kept.append(contract)
+    if missed and not kept:
+        raise missed[0]
+    return replace(selection, contracts=tuple(kept))
 
 
 @dataclass(frozen=True)

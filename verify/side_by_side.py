@@ -24,7 +24,7 @@ from verify.device.cpu import CpuDevice
 from verify.device.interface import Device
 from verify.device.process_group import end_descendants, end_group
 from verify.discovery import find_contracts
-from verify.gate import Progress, Selection, argument_of, notes_of, run_gate, usual_checks
+from verify.gate import Progress, Selection, argument_of, narrowed, notes_of, run_gate, usual_checks
 from verify.report.report import KernelReport, Report
 
 
@@ -44,8 +44,10 @@ class Work:
 def run_kernels(selection: Selection, device: Device | None, missing: str, progress: Progress) -> Report:
     """What :func:`verify.gate.run_gate` gives, sooner where there are several kernels and cores.
 
-    Raises what it raises, and BlamedError for any error of a kernel that has a process of its own.
+    Kernels without a selected fixture are left out. Raises what it raises, SelectionError when no kernel has
+    one, and BlamedError for any error of a kernel that has a process of its own.
     """
+    selection = narrowed(selection)
     processes = min(len(selection.contracts), len(os.sched_getaffinity(0)))
     # The top rung is climbed once for all kernels.
     if not isinstance(device, CpuDevice) or processes < 2 or selection.ladder:

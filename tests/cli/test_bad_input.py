@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -69,7 +70,14 @@ def test_a_contract_that_ends_the_process_is_not_clean(
         (["run", "kernel", "--check", "compare"], {"VERIFY_CACHE_BYTES": "lots"}, "VERIFY_CACHE_BYTES"),
         (["run", "kernel", "--check", "compare"], {"VERIFY_CACHE": "/dev/null/x"}, "set VERIFY_CACHE"),
         (["sanitize", "--threads", "-3", "--", "./program"], {}, "--threads"),
+        (["run", "kernel", "--check", "compare"], {"VERIFY_TOOLCHAIN": "foo"}, "VERIFY_TOOLCHAIN"),
+        (["run", "kernel", "--findings", "/dev/null"], {}, "--findings"),
+        (["run", "kernel", "-k", "nothere"], {}, "selects none of"),
         (["sanitize", "--error-exitcode", "999", "--", "./program"], {}, "--error-exitcode"),
+        (["sanitize", "--", "./no-program"], {}, "no such program"),
+        (["sanitize", "--", "no.cu"], {}, "no such file"),
+        (["sanitize", "--log-file", "/no/where", "--", "./program"], {}, "--log-file"),
+        (["sanitize", "--json", "/", "--", "./program"], {}, "--json"),
     ],
 )
 def test_bad_words_and_settings_are_named(
@@ -94,3 +102,31 @@ def test_an_error_model_without_bounds_is_told(
     done = verify("run", "kernel", "--device", "cpu", "--check", "compare", "-k", "one-column", "-q")
     assert done.returncode == 3
     assert "must be a Tracked value" in " ".join(done.stdout.split())
+
+
+def test_an_interrupted_program_is_interrupted(tmp_path: Path) -> None:
+    """Fault: Ctrl-C is told as "nothing was verified" with the exit code of a defect."""
+    (tmp_path / "endless.cu").write_text(
+        "__global__ void count(volatile int* x) { while (true) *x = *x + 1; }\n"
+        "int main() { int* x; cudaMalloc(&x, 4); cudaMemset(x, 0, 4); count<<<1, 1>>>(x);\n"
+        '  puts("launched"); fflush(stdout); return cudaDeviceSynchronize(); }\n'
+    )
+    words = [
+        sys.executable,
+        "-m",
+        "verify",
+        "sanitize",
+        "--nvcc-flags",
+        "-include cstdio",
+        "--",
+        "endless.cu",
+    ]
+    program = subprocess.Popen(
+        words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert program.stdout is not None
+    assert program.stdout.readline() == "launched\n"
+    os.killpg(program.pid, signal.SIGINT)  # as a terminal does
+    _, said = program.communicate(timeout=30)
+    assert program.returncode == 130
+    assert said.splitlines()[-1].endswith("interrupted")

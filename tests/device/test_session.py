@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from verify.device.interface import Job, RunStatus
@@ -24,11 +24,17 @@ def done(run, kernels=1):
 """
 
 
-def session(tmp_path: Path, body: str, runs: Sequence[str] = ("a", "b", "c"), timeout: float = 20) -> Session:
+def session(
+    tmp_path: Path,
+    body: str,
+    runs: Sequence[str] = ("a", "b", "c"),
+    timeout: float = 20,
+    groups: Mapping[str, str] | None = None,
+) -> Session:
     """A session over a harness whose body is Python; ``wanted`` are the runs that it is asked for."""
     script = tmp_path / "harness.py"
     script.write_text(f"{PRELUDE}\nwanted = sys.argv[2:]\n{body}")
-    job = Job(script, tmp_path / "pack", runs, tmp_path / "out", timeout=timeout)
+    job = Job(script, tmp_path / "pack", runs, tmp_path / "out", timeout=timeout, groups=groups or {})
 
     def command(index: int, pending: Sequence[str]) -> Command:
         return Command((sys.executable, str(script), str(job.out), *pending), os.environ)
@@ -65,6 +71,17 @@ def test_a_hang_is_ended_by_its_own_limit_and_the_rest_goes_on(tmp_path: Path) -
     ended = session(tmp_path, body, ("a", "b", "c"), timeout=1)
     assert statuses(ended) == [RunStatus.DONE, RunStatus.TIMEOUT, RunStatus.DONE]
     assert "1 s" in ended.results["b"].error
+
+
+def test_after_a_hang_its_group_is_left_out(tmp_path: Path) -> None:
+    """Fault: each run of a fixture that never ends waits the whole limit; or other fixtures are lost too."""
+    body = "for r in wanted:\n begin(r)\n time.sleep(60 if r[0] == 'x' else 0)\n done(r)"
+    runs = ("x1", "y1", "x2", "y2", "x3")
+    ended = session(tmp_path, body, runs, timeout=1, groups={run: run[0] for run in runs})
+    left = RunStatus.LEFT_OUT
+    assert statuses(ended) == [RunStatus.TIMEOUT, RunStatus.DONE, left, RunStatus.DONE, left]
+    assert ended.results["x2"].error == "left out, since x1 of the same fixture had no end within 1 s"
+    assert len(ended.processes) == 2
 
 
 def test_children_of_a_hung_process_are_ended_too(tmp_path: Path) -> None:

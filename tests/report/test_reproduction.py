@@ -10,10 +10,15 @@ import pytest
 
 from tests.harness.guarded_kernel import guarded_case
 from verify.case.run import Run
+from verify.device.interface import DeviceInfo
 from verify.finding import Finding
 from verify.harness.build import Build
 from verify.oracle.expectation import expect
 from verify.report.reproduction import runs_of, write_reproduction
+
+GPU = DeviceInfo("a GPU", "gpu", "sm_90", 132, 0)
+CPU = DeviceInfo("CPU device sm_80", "cpu", "sm_80", 108, 0)
+ON_CPU = "python -m verify sanitize --device cpu --arch sm_80"
 
 
 def finding(check: str = "compare", where: str = "", **details: str) -> Finding:
@@ -31,7 +36,7 @@ def test_the_folder_builds_runs_and_judges_by_itself(
     """Catches a header that is left out, an input that is not the case's, and a judge that cannot say no."""
     case = guarded_case()
     folder = tmp_path / "folder"
-    write_reproduction(folder, guarded, [Run("one", case)], finding(), expect(case))
+    write_reproduction(folder, guarded, [Run("one", case)], finding(), expect(case), GPU)
     assert "seen: seen" in (folder / "README").read_text()
     subprocess.run([folder / "build.sh"], check=True, capture_output=True)
     environment = {**os.environ, "LD_LIBRARY_PATH": str(fake_runtime)}
@@ -53,6 +58,31 @@ def test_the_folder_builds_runs_and_judges_by_itself(
     )
     assert judged.returncode == 1
     assert "1 of 100 elements of y are outside their bounds, the first is promised element 7" in judged.stdout
+
+
+@pytest.mark.parametrize(
+    ("device", "check", "begun"),
+    [
+        (CPU, "racecheck", f"{ON_CPU} --tool racecheck -- ./guarded_case"),
+        (CPU, "compare", f"{ON_CPU} --tool none -- ./guarded_case"),
+        (GPU, "racecheck", "compute-sanitizer --tool racecheck"),
+    ],
+)
+def test_a_finding_is_repeated_on_what_found_it(
+    device: DeviceInfo, check: str, begun: str, guarded: Build, tmp_path: Path
+) -> None:
+    """Fault: what the CPU device found needs a GPU and compute-sanitizer to be seen again."""
+    case = guarded_case()
+    folder = tmp_path / "folder"
+    write_reproduction(folder, guarded, [Run("one", case)], finding(check), {}, device)
+    for name in ("python", "compute-sanitizer"):
+        fake = tmp_path / name
+        fake.write_text(f'#!/bin/sh\necho {name} "$@"\n')
+        fake.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHON": "python"}
+    said = subprocess.run([folder / "run.sh"], env=environment, capture_output=True, text=True, check=True)
+    assert said.stdout.startswith(begun)
+    assert "run --pack pack/manifest.pack --out out" in said.stdout
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -82,6 +83,15 @@ def test_many_findings_of_a_kind_are_cut_but_counted() -> None:
     outcome = Outcome.judge("racecheck", "k", "edge", [FINDING] * 9)
     assert "8 more findings" in printed(report_of(outcome))
     assert printed(report_of(outcome), verbose=True).count("shared-memory hazard") == 9
+
+
+def test_one_fault_under_several_checks_is_printed_once() -> None:
+    """Fault: the same wrong number fills the screen once for each check that runs the kernel."""
+    checks = ("compare", "poison", "launch")
+    outcomes = [Outcome.judge(c, "k", "edge", [replace(FINDING, check=c)]) for c in checks]
+    text = printed(report_of(*outcomes))
+    assert text.count("seen      write") == 1
+    assert "3 of this kind in all, in 1 case, under compare, poison, launch" in text
 
 
 def test_notes_and_warnings_are_printed() -> None:

@@ -26,13 +26,19 @@ def profiles_of(contract: Contract) -> tuple[Profile, ...]:
 def build_case(contract: Contract, resolved: ResolvedFixture, profile: Profile) -> Case:
     """Host arrays for one kernel x fixture x profile; the same on every machine and run.
 
-    Raises ProfileError when the profile gives a buffer that the contract lacks, misses one, or gives a shape
-    that is not the buffer's view.
+    Raises ProfileError when the profile gives a buffer that the contract lacks, misses one, gives a shape
+    that is not the buffer's view, or needs more memory than there is.
     """
     fixture = resolved.fixture
     empty = Case(contract, fixture.name, profile.name, resolved.symbols, resolved.plan, {}, fixture.sparse)
     generator = seeded_generator(contract.name, fixture.name, profile.name)
-    given = profile.generate(empty, generator)
+    try:
+        given = profile.generate(empty, generator)
+    except MemoryError as error:
+        sizes = ", ".join(f"{name} = {value}" for name, value in resolved.symbols.items())
+        raise ProfileError(
+            f"{empty.id}: its arrays do not fit into this machine's memory ({error}): {sizes}"
+        ) from None
     at = f"{contract.name}: profile {profile.name}"
 
     arrays: dict[str, np.ndarray] = {}

@@ -12,14 +12,15 @@ from verify.finding import Finding, Outcome
 def not_done(check: str, subject: Subject, fixture: str, ran: Sequence[Ran]) -> Outcome | None:
     """An outcome for runs that did not finish, or None when all did.
 
-    A fault or a hang is the kernel's finding. Missing memory is ``not run``; anything else is inconclusive.
+    A fault or a hang is the kernel's finding. Missing memory, or a hang before it, is ``not run``; anything
+    else is inconclusive.
     """
     kernel = subject.contract.name
     repeat = subject.repeat_command(check, fixture)
     faults = [r for r in ran if r.result.status in (RunStatus.FAULT, RunStatus.TIMEOUT)]
     if faults:
         return Outcome.judge(check, kernel, fixture, [_fault(check, kernel, r, repeat) for r in faults])
-    short = [r for r in ran if r.result.status is RunStatus.REFUSED_MEMORY]
+    short = [r for r in ran if r.result.status in (RunStatus.REFUSED_MEMORY, RunStatus.LEFT_OUT)]
     if short:
         return Outcome.not_run(check, kernel, fixture, f"{short[0].run.case.id} {short[0].result.error}")
     missing = [r for r in ran if not r.done]

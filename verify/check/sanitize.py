@@ -130,11 +130,12 @@ def _suspects(runs: Sequence[Run], batch: Execution) -> list[Run]:
     died leaves the others in doubt; a doubt although every run ended well is the tool's own, and repeats
     would only repeat it.
     """
-    unfinished = [run for run in runs if batch.results[run.id].status is not RunStatus.DONE]
-    if all(batch.results[run.id].status is RunStatus.NOT_RUN for run in runs):
+    tried = [run for run in runs if batch.results[run.id].status is not RunStatus.LEFT_OUT]
+    unfinished = [run for run in tried if batch.results[run.id].status is not RunStatus.DONE]
+    if all(batch.results[run.id].status is RunStatus.NOT_RUN for run in tried):
         return []
     if batch.records or (batch.doubt and unfinished):
-        return list(runs)
+        return tried
     return unfinished
 
 
@@ -194,7 +195,7 @@ def _judge(
         records = [] if execution is batch else _records(tool, execution)
         bases = execution.buffers.get(run.id, {})
         findings += [_finding(subject, tool, fixture, run, r, bases) for r in distinct_faults(records)]
-        if result.status is RunStatus.REFUSED_MEMORY:
+        if result.status in (RunStatus.REFUSED_MEMORY, RunStatus.LEFT_OUT):
             short.append(f"{run.case.id} {result.error}")
         elif result.status is RunStatus.NOT_RUN:
             short.append(result.error or execution.doubt)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from verify.case.case import Case
@@ -13,6 +13,7 @@ from verify.case.pack import CaseFiles, RunOutput, read_output, write_pack
 from verify.case.run import Run
 from verify.contract import Contract
 from verify.device.interface import Device, Execution, Job, RunResult, RunStatus, Tool
+from verify.device.session import left_out
 from verify.fixture.resolve import PlanQuestion, ResolvedFixture
 from verify.oracle.expectation import Quantity, expect
 
@@ -66,6 +67,7 @@ class Subject:
     plans: PlanQuestion = lambda asked: [{} for _ in asked]
     _expected: dict[str, Mapping[str, Quantity]] = field(default_factory=dict)
     _ran: dict[str, Ran] = field(default_factory=dict)
+    _hung: dict[str, RunResult] = field(default_factory=dict)
     _files: CaseFiles = field(init=False)
 
     def __post_init__(self) -> None:
@@ -106,7 +108,16 @@ class Subject:
         options: Mapping[str, str] | None = None,
         timeout: float | None = None,
     ) -> Execution:
-        """One job on the device: writes the pack under ``folder/name`` and executes it."""
+        """One job on the device: writes the pack under ``folder/name`` and executes it.
+
+        After a run that did not end, no other run of its fixture is tried in any job: it would wait as long.
+        """
+        left = {}
+        for run in runs:
+            hung = self._hung.get(run.case.fixture)
+            if hung is not None and hung.run != run.id:
+                left[run.id] = RunResult(run.id, RunStatus.LEFT_OUT, error=left_out(hung.run, hung.error))
+        runs = [run for run in runs if run.id not in left]
         folder = self.folder / name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -122,8 +133,15 @@ class Subject:
             timeout=timeout or run_seconds(),
             options=options or {},
             environment={**quick, **self.environment},
+            groups={run.id: run.case.fixture for run in runs},
         )
-        return self.device.execute(job, lambda run: self.progress(f"{tool or 'native'} {run}"))
+        if not runs:
+            return Execution(job, left)
+        execution = self.device.execute(job, lambda run: self.progress(f"{tool or 'native'} {run}"))
+        for run in runs:
+            if execution.results[run.id].status is RunStatus.TIMEOUT:
+                self._hung.setdefault(run.case.fixture, execution.results[run.id])
+        return replace(execution, results={**execution.results, **left})
 
     def repeat_command(self, check: str, fixture: str) -> str:
         """The command line that repeats one check on one fixture."""

@@ -41,6 +41,8 @@ class RunStatus(StrEnum):
     FAULT = "fault"
     TIMEOUT = "timeout"
     REFUSED_MEMORY = "no memory"
+    LEFT_OUT = "left out"
+    """Another run of its group did not end, and this one would only have waited as long again."""
     NOT_RUN = "not run"
 
 
@@ -82,7 +84,8 @@ class RunResult:
 class Job:
     """A pack of runs for one harness binary. only: run ids to do (all when empty).
     timeout: seconds that one run may take before its process is ended.
-    options: tool options beyond the always-set ones, by name."""
+    options: tool options beyond the always-set ones, by name.
+    groups: run -> its fixture; when a run does not end in time, the others of its group are left out."""
 
     binary: Path
     pack: Path
@@ -92,6 +95,7 @@ class Job:
     timeout: float = 120.0
     options: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
+    groups: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

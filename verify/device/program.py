@@ -25,6 +25,7 @@ from verify.device.fat_binary import FatBinaryError, images, unpack
 from verify.device.interface import TOOLS
 from verify.device.machine_build import LIBRARY, MachineBuildError, machine_library
 from verify.device.machine_report import MachineReport, merge_reports, read_report
+from verify.finding import EXIT_USAGE
 from verify.harness.build import BuildError, run_compiler
 from verify.harness.cache import cached, digest
 from verify.harness.toolchain import Toolchain, ToolchainError, find_toolchain
@@ -84,6 +85,10 @@ class RefusedError(Exception):
     """The program cannot run on the CPU device; one line that says what mends it."""
 
 
+class NoProgramError(RefusedError):
+    """What was named is no program."""
+
+
 def run_program(
     command: Sequence[str],
     options: ProgramOptions | None = None,
@@ -115,12 +120,19 @@ def run_program(
             prepared = machine_environment(library, chosen, Path(folder), base, facts, argv[0])
             if chosen.log_file is not None:
                 chosen.log_file.unlink(missing_ok=True)
-            code = _run((str(program.absolute()), *argv[1:]), argv, prepared, stdout, stderr)
+            command = (str(program.absolute()), *argv[1:])
+            code, interrupts = _run(command, argv, prepared, stdout, stderr)
             report = merge_reports([read_report(file) for file in sorted(Path(folder).glob("*.json"))])
             cut_off = any(Path(folder).glob("*.partial"))
+    except NoProgramError as error:
+        return ProgramReport(argv, EXIT_USAGE, None, str(error))
     except (RefusedError, MachineBuildError, BuildError, ToolchainError, FatBinaryError) as error:
         return ProgramReport(argv, EXIT_NOT_VERIFIED, None, str(error))
-    return _judged(argv, code, report, chosen, cut_off)
+    judged = _judged(argv, code, report, chosen, cut_off)
+    # A program that takes an interrupt as a wish, and ends well, is judged as any other.
+    if interrupts and code < 0 and not (report is not None and report.errors):
+        return replace(judged, exit_code=128 + signal.SIGINT, reason="interrupted")
+    return judged
 
 
 def machine_environment(
@@ -210,11 +222,11 @@ def compile_program(
 ) -> Path:
     """The binary of one ``.cu`` file, with PTX and machine code of ``architecture``, kept in the cache.
 
-    Raises BuildError with nvcc's words, RefusedError when there is no such file, ToolchainError without a
+    Raises BuildError with nvcc's words, NoProgramError when there is no such file, ToolchainError without a
     compiler.
     """
     if not source.is_file():
-        raise RefusedError(f"{source}: there is no such file")
+        raise NoProgramError(f"{source}: there is no such file")
     tools = toolchain or find_toolchain()
     tools.require_build()
     number = architecture.removeprefix("sm_")
@@ -249,7 +261,7 @@ def _located(name: str, environment: Mapping[str, str]) -> Path:
     found = shutil.which(name, path=environment.get("PATH", os.defpath))
     if found is None:
         reason = "is not executable" if Path(name).exists() else "there is no such program"
-        raise RefusedError(f"{name}: {reason}")
+        raise NoProgramError(f"{name}: {reason}")
     return Path(found)
 
 
@@ -259,10 +271,11 @@ def _run(
     environment: Mapping[str, str],
     stdout: int | None,
     stderr: int | None,
-) -> int:
+) -> tuple[int, int]:
+    """The program's exit status, and how often it was interrupted."""
     sys.stdout.flush()
     sys.stderr.flush()
-    with _interrupts_to_the_program():
+    with _interrupts_to_the_program() as interrupts:
         process = subprocess.Popen(
             [named[0], *command[1:]],
             executable=command[0],
@@ -270,20 +283,24 @@ def _run(
             stdout=stdout,
             stderr=stderr,
         )
-        return process.wait()
+        return process.wait(), len(interrupts)
 
 
 @contextlib.contextmanager
-def _interrupts_to_the_program() -> Iterator[None]:
-    """Ctrl-C reaches the whole foreground group; the program ends by it, and its report is still read."""
+def _interrupts_to_the_program() -> Iterator[list[int]]:
+    """Ctrl-C reaches the whole foreground group; the program ends by it, and its report is still read.
+
+    Gives the list that each interrupt is added to.
+    """
+    interrupts: list[int] = []
     try:
         # A handler, not SIG_IGN, which the program would inherit.
-        before = signal.signal(signal.SIGINT, lambda *_: None)
+        before = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
     except ValueError:  # not the main thread
-        yield
+        yield interrupts
         return
     try:
-        yield
+        yield interrupts
     finally:
         signal.signal(signal.SIGINT, before)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -97,8 +98,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = with_tools(options, given.tool or ["all"])
     except ValueError as error:
         read.error(str(error))
+    for name, file in (("--log-file", given.log_file), ("--json", given.json)):
+        if file is not None and (problem := unwritable(file)):
+            read.error(f"{name} {file}: {problem}")
     result = run_program(command, options, nvcc_flags=split_nvcc_flags(given.nvcc_flags))
     return conclude(result, given.json)
+
+
+def unwritable(file: Path) -> str:
+    """Why a file cannot be written, or empty: asked before any work, for a lost report is none."""
+    if file.is_dir():
+        return "is a folder"
+    if not file.absolute().parent.is_dir():
+        return "there is no such folder"
+    return "" if os.access(file if file.exists() else file.absolute().parent, os.W_OK) else "is not writable"
 
 
 def conclude(result: ProgramReport, json_file: Path | None = None) -> int:

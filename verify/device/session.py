@@ -266,6 +266,15 @@ def _charge(job: Job, end: ProcessEnd, state: _Progress, results: dict[str, RunR
         status = RunStatus.TIMEOUT if end.killed else RunStatus.FAULT
         error = f"no end within {job.timeout:g} s" if end.killed else f"the process died: {end.cause}"
         results.setdefault(run, RunResult(run, status, None, state.kernels.get(run, 0), error))
+        if status is RunStatus.TIMEOUT and run in job.groups:
+            alike = [other for other in job.runs if job.groups.get(other) == job.groups[run]]
+            for other in alike:
+                results.setdefault(other, RunResult(other, RunStatus.LEFT_OUT, error=left_out(run, error)))
+
+
+def left_out(hung: str, error: str) -> str:
+    """Why a run was left out: another of its group hung."""
+    return f"left out, since {hung} of the same fixture had {error}"
 
 
 def _last_lines(path: Path, limit: int = 1 << 14) -> list[str]:

@@ -118,7 +118,7 @@ def find_toolchain(prefer: Origin | Literal["auto"] = "auto") -> Toolchain:
     if prefer == "auto":
         wanted = os.environ.get("VERIFY_TOOLCHAIN", "auto")
         if wanted not in ("auto", "pip", "system"):
-            raise ToolchainError(f"VERIFY_TOOLCHAIN is {wanted!r}; it must be pip, system or auto")
+            raise ValueError(f"VERIFY_TOOLCHAIN: must be pip, system or auto, is {wanted!r}")
     else:
         wanted = prefer
     if wanted != "auto":

@@ -1,4 +1,4 @@
-"""A folder that repeats a finding without Python: one ``.cu``, its input, the build line and the run line."""
+"""A folder that repeats a finding, on a GPU without Python: one ``.cu``, its input, build and run lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from verify.case.run import Run
 from verify.check.carried import CALLS_BEFORE
 from verify.check.matrix import runs_for
 from verify.contract import Contract
-from verify.device.interface import TOOLS
+from verify.device.interface import TOOLS, DeviceInfo
 from verify.device.sanitizer.options import arguments
 from verify.discovery import source_file
 from verify.finding import Finding, Outcome, Severity
@@ -60,7 +60,8 @@ def keep_reproductions(
                 if key not in written and len(written) < MOST_FOLDERS:
                     runs = runs_of(finding, case, subject.executed(), subject.cases)
                     written[key] = folder / f"{case.id.replace('/', '-')}-{finding.check}"
-                    write_reproduction(written[key], build, runs, finding, _expected(case))
+                    device = subject.device.info()
+                    write_reproduction(written[key], build, runs, finding, _expected(case), device)
                 if key in written:
                     finding = replace(finding, folder=str(written[key]))
             findings.append(finding)
@@ -116,9 +117,17 @@ def runs_of(
 
 
 def write_reproduction(
-    folder: Path, build: Build, runs: Sequence[Run], finding: Finding, expected: Mapping[str, Quantity]
+    folder: Path,
+    build: Build,
+    runs: Sequence[Run],
+    finding: Finding,
+    expected: Mapping[str, Quantity],
+    device: DeviceInfo,
 ) -> None:
-    """Write the folder: sources, headers, pack, expected intervals, ``build.sh``, ``run.sh``, ``README``."""
+    """Write the folder: sources, headers, pack, expected intervals, ``build.sh``, ``run.sh``, ``README``.
+
+    device: what found it, and what ``run.sh`` therefore runs it on.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     contract = build.contract
@@ -141,7 +150,7 @@ def write_reproduction(
     if swept:
         shutil.copy(resource_folder("harness_templates") / f"{_INTERPOSER}.cpp", folder)
     _script(folder / "build.sh", _build_lines(contract, build, name, swept))
-    _script(folder / "run.sh", _run_lines(finding, name, swept, judged))
+    _script(folder / "run.sh", _run_lines(finding, name, swept, judged, device))
     (folder / "README").write_text(_readme(finding, name))
 
 
@@ -169,15 +178,26 @@ def _build_lines(contract: Contract, build: Build, name: str, swept: bool) -> li
     return lines
 
 
-def _run_lines(finding: Finding, name: str, swept: bool, judged: bool) -> list[str]:
-    run = f"./{name} run --pack pack/manifest.pack --out out"
-    if finding.check in TOOLS:
-        tool = next(t for t in TOOLS if t == finding.check)
-        given = shlex.join(arguments(tool, (2026, 4, 0, 0), {}))
-        run = f'"${{SANITIZER:-compute-sanitizer}}" {given} {run}'
-    if swept:
-        run = f"LD_PRELOAD=$PWD/{_INTERPOSER}.so {run}"
-    lines = ["rm -rf out && mkdir out", run]
+def _run_lines(finding: Finding, name: str, swept: bool, judged: bool, device: DeviceInfo) -> list[str]:
+    harness = f"./{name} run --pack pack/manifest.pack --out out"
+    tool = next((t for t in TOOLS if t == finding.check), None)
+    with_tool = shlex.join(arguments(tool, (2026, 4, 0, 0), {})) if tool else ""
+    on_gpu = f'"${{SANITIZER:-compute-sanitizer}}" {with_tool} {harness}' if tool else harness
+    on_cpu = (
+        f'"${{PYTHON:-python3}}" -m verify sanitize --device cpu --arch {device.architecture} '
+        f"--tool {tool or 'none'} -- {harness}"
+    )
+    preload = [f"export LD_PRELOAD=$PWD/{_INTERPOSER}.so"] if swept else []
+    lines = [
+        "# DEVICE=gpu runs it on the GPU, DEVICE=cpu on the suite's CPU device; without, what found it.",
+        "rm -rf out && mkdir out",
+        *preload,
+        f'if [ "${{DEVICE:-{device.kind}}}" = gpu ]; then',
+        f"    {on_gpu}",
+        "else",
+        f"    {on_cpu}",
+        "fi",
+    ]
     if judged and finding.check not in TOOLS:
         lines.append(f"./{name} judge --expected pack/expected out/*.out")
     return lines
@@ -189,7 +209,6 @@ def _script(path: Path, lines: Sequence[str]) -> None:
 
 
 def _readme(finding: Finding, name: str) -> str:
-    tool = finding.check if finding.check in TOOLS else "none"
     source = f"{finding.source}" if finding.source else ""
     facts = {
         "finding": f"{finding.check}: {finding.kind}",
@@ -206,9 +225,9 @@ def _readme(finding: Finding, name: str) -> str:
             *lines,
             "",
             "./build.sh compiles the production source, unchanged, with the harness around it.",
-            "./run.sh runs this case; pack/ holds its input, out/ what came of it.",
-            "Without a GPU, with the suite, in place of run.sh: mkdir -p out && python -m verify sanitize "
-            f"--device cpu --tool {tool} -- ./{name} run --pack pack/manifest.pack --out out",
+            "./run.sh runs this case on the device that found it; DEVICE=gpu or DEVICE=cpu chooses another.",
+            "On a GPU it needs no Python, on the CPU device an environment with the suite.",
+            "pack/ holds the input, out/ what came of it.",
             f"With the suite: {finding.repeat}" if finding.repeat else "",
             "",
         ]

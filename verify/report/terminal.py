@@ -20,7 +20,7 @@ _CELL = {
     Verdict.NOT_RUN: ("not run", "yellow"),
 }
 SHOWN_FINDINGS = 1
-"""Of one kernel, check and kind; the rest are the same fault in other fixtures more often than not."""
+"""Of one kernel and kind; the rest are the same fault in other fixtures and checks more often than not."""
 
 
 def print_report(report: Report, console: Console, verbose: bool = False) -> None:
@@ -89,18 +89,27 @@ def _print_rungs(kernel: KernelReport, console: Console) -> None:
 
 
 def _print_findings(findings: Iterable[Finding], console: Console, verbose: bool) -> None:
-    shown: dict[tuple[str, str, str], int] = {}
-    hidden = 0
+    alike: dict[tuple[str, str, Severity], list[Finding]] = {}
     for finding in findings:
-        key = (finding.kernel, finding.check, finding.kind)
-        shown[key] = shown.get(key, 0) + 1
-        if not verbose and shown[key] > SHOWN_FINDINGS:
-            hidden += 1
-            continue
-        console.print()
-        console.print(finding_text(finding), highlight=False, soft_wrap=True)
+        alike.setdefault((finding.kernel, finding.kind, finding.severity), []).append(finding)
+    hidden = 0
+    for group in alike.values():
+        shown = group if verbose else group[:SHOWN_FINDINGS]
+        hidden += len(group) - len(shown)
+        for finding in shown:
+            console.print()
+            console.print(finding_text(finding), highlight=False, soft_wrap=True)
+        if len(shown) < len(group):
+            console.print(f"  also      {_places(group)}", markup=False, highlight=False)
     if hidden:
         console.print(f"\n{hidden} more findings of the same kinds: --verbose prints all, --json keeps all")
+
+
+def _places(group: list[Finding]) -> str:
+    """How many findings of a kind there are, under which checks and in how many cases."""
+    checks = ", ".join(dict.fromkeys(f.check for f in group))
+    cases = len({f.case for f in group})
+    return f"{len(group)} of this kind in all, in {cases} case{'s' if cases > 1 else ''}, under {checks}"
 
 
 def finding_text(finding: Finding) -> str:
