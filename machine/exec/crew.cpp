@@ -1,12 +1,18 @@
 #include "crew.hpp"
 
 #include <signal.h>
+#include <xmmintrin.h>
 
 #include <system_error>
 #include <thread>
 #include <utility>
 
 namespace machine {
+namespace {
+
+constexpr unsigned kPatience = 500;  // pauses: some 20 us
+
+}  // namespace
 
 Crew& Crew::instance() {
   // Never destroyed: its threads sleep on it until the process ends. The child of a fork() has none of them, and launches
@@ -30,6 +36,8 @@ void Crew::run(unsigned helpers, const std::function<void()>& work) {
   }
   begin_.notify_all();
   attempt(work);
+  // Helpers mostly are about to end, and to sleep and be woken takes longer.
+  for (unsigned n = 0; n < kPatience && working_.load(std::memory_order_relaxed) != 0; ++n) _mm_pause();
   std::unique_lock guard(lock_);
   wanted_ = 0;
   end_.wait(guard, [&] { return working_ == 0; });

@@ -1,6 +1,7 @@
 // Threads that help to run a launch, kept from one launch to the next: starting one costs as much as a small launch.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -26,7 +27,8 @@ class Crew {
   const std::function<void()>* work_ = nullptr;
   std::uint64_t round_ = 0;
   std::exception_ptr failure_;
-  unsigned started_ = 0, wanted_ = 0, working_ = 0;
+  unsigned started_ = 0, wanted_ = 0;
+  std::atomic<unsigned> working_{0};
 };
 
 }  // namespace machine

@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <memory>
 
 #include "observers/bits.hpp"
 
@@ -66,7 +67,8 @@ class Marks {
   std::array<PageBits, kDeeds> bits_{};
 };
 
-// The same for keeping. Most pages are touched in one stretch, and then its bounds say all.
+// The same for keeping. Most pages are touched in one stretch, and then its bounds say all; the others get bits, which stay
+// with the page when it is used again.
 class KeptMarks {
  public:
   bool any(Deed d) const { return (deeds_ >> static_cast<unsigned>(d) & 1) != 0; }
@@ -74,7 +76,7 @@ class KeptMarks {
   std::uint64_t word(Deed d, unsigned w) const {
     const unsigned at = static_cast<unsigned>(d);
     if (!any(d)) return 0;
-    return spread(d) ? bits_[at][w] : bounds_[at].word(w);
+    return spread(d) ? (*bits_[at])[w] : bounds_[at].word(w);
   }
   std::uint64_t changed(unsigned w) const { return word(Deed::written, w) | word(Deed::atomic, w); }
 
@@ -88,7 +90,7 @@ class KeptMarks {
     }
     if (!spread(d) && (more.first > bounds_[at].end || bounds_[at].first > more.end)) spread_out(d);
     bounds_[at] = bounds_[at].around(more);
-    if (spread(d)) set_bits(bits_[at].data(), first, count);
+    if (spread(d)) set_bits(bits_[at]->data(), first, count);
   }
   void add(const Marks& o) {
     for (unsigned at = 0; at < kDeeds; ++at)
@@ -98,7 +100,7 @@ class KeptMarks {
     for (unsigned at = 0; at < kDeeds; ++at) {
       const Deed d = static_cast<Deed>(at);
       if (!o.any(d)) continue;
-      if (o.spread(d)) add(d, o.bits_[at]);
+      if (o.spread(d)) add(d, *o.bits_[at]);
       else set(d, o.bounds_[at].first, o.bounds_[at].count());
     }
   }
@@ -136,12 +138,17 @@ class KeptMarks {
   };
 
   bool spread(Deed d) const { return (spread_ >> static_cast<unsigned>(d) & 1) != 0; }
+  PageBits& room(unsigned at) {
+    if (!bits_[at]) bits_[at] = std::make_unique<PageBits>();
+    return *bits_[at];
+  }
   // From bounds to bits.
   void spread_out(Deed d) {
     const unsigned at = static_cast<unsigned>(d);
     spread_ |= static_cast<std::uint8_t>(1u << at);
-    bits_[at].fill(0);
-    set_bits(bits_[at].data(), bounds_[at].first, bounds_[at].count());
+    PageBits& bits = room(at);
+    bits.fill(0);
+    set_bits(bits.data(), bounds_[at].first, bounds_[at].count());
   }
   bool overlap(Deed d, const KeptMarks& o, Deed e) const {
     if (!any(d) || !o.any(e)) return false;
@@ -165,18 +172,18 @@ class KeptMarks {
       deeds_ |= static_cast<std::uint8_t>(1u << at);
       spread_ |= static_cast<std::uint8_t>(1u << at);
       bounds_[at] = all;
-      bits_[at] = bits;
+      room(at) = bits;
       return;
     }
     if (!spread(d)) spread_out(d);
     bounds_[at] = bounds_[at].around(all);
-    for (unsigned w = 0; w < kPageWords; ++w) bits_[at][w] |= bits[w];
+    for (unsigned w = 0; w < kPageWords; ++w) (*bits_[at])[w] |= bits[w];
   }
 
   std::uint8_t deeds_ = 0;   // bit by Deed: whether any byte is marked
   std::uint8_t spread_ = 0;  // bit by Deed: not all of the bounds, `bits_` say which bytes; otherwise they say nothing
   std::array<Stretch, kDeeds> bounds_{};
-  std::array<PageBits, kDeeds> bits_;
+  std::array<std::unique_ptr<PageBits>, kDeeds> bits_;
 };
 
 }  // namespace machine::checks
