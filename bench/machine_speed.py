@@ -1,6 +1,7 @@
 """How fast is the CPU device, in thread-instructions a second, with every check on and with none?
 
     python bench/machine_speed.py [KERNEL] [--fixture WORDS] [--arch sm_90] [--cores 1,2] [--sizes]
+                                  [--batch N]
 
 Runs every case of the fixtures of a kernel (default: flash_decode) on the CPU device, once a setting, and
 adds up the launches of that kernel alone: the harness's own kernels, start-up, parsing and transfers are not
@@ -18,19 +19,24 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from verify.case.build import build_cases
 from verify.case.pack import write_pack
 from verify.check.matrix import filled_run
+from verify.contract import Contract
 from verify.device.cpu import MULTIPROCESSORS
 from verify.device.elf import read_program
 from verify.device.interface import TOOLS, Job
 from verify.device.machine_build import machine_library
 from verify.device.program import ProgramOptions, machine_environment
 from verify.device.session import harness_command
-from verify.discovery import find_contracts
-from verify.gate import prepare
+from verify.discovery import find_contracts, fixture_file
+from verify.fixture.resolve import resolve_fixtures
+from verify.fixture.schema import Fixture, load_fixtures
+from verify.harness.build import build_harness
+from verify.harness.plan import query_plans
 
 SIZES = (
     (0, 100_000, "below 0.1 M"),
@@ -92,22 +98,35 @@ def measure(job: Job, tools: tuple[str, ...], cores: int, architecture: str, nee
     return Speed(tools, cores, len(own), sum(sizes), wall, processor, walls, sizes)
 
 
-def prepared_job(kernel: str, words: str, architecture: str, folder: Path) -> Job:
-    """One plain run of each case whose fixture's name holds ``words``."""
+def prepared_job(kernel: str, words: str, architecture: str, folder: Path, batch: int = 1) -> Job:
+    """One plain run of each case whose fixture's name holds ``words``, with ``batch`` times its rows."""
     (contract,) = find_contracts([kernel])
-    ready = prepare(
-        contract,
-        lambda names: [name for name in names if words in name],
-        architecture,
-        MULTIPROCESSORS[architecture],
-        lambda line: print(line, file=sys.stderr),
-    )
-    runs = [filled_run(case, "nan") for cases in ready.cases.values() for case in cases.values()]
-    if not runs:
+    build = build_harness(contract, architecture, lambda line: print(line, file=sys.stderr))
+    fixtures = [f for f in load_fixtures(fixture_file(contract), contract) if words in f.name]
+    if not fixtures:
         raise SystemExit(f"no fixture of {kernel} has {words!r} in its name")
+    resolved = resolve_fixtures(
+        [grown(fixture, contract, batch) for fixture in fixtures],
+        contract,
+        (lambda asked: query_plans(build, contract, asked, MULTIPROCESSORS[architecture]))
+        if contract.plan
+        else None,
+    )
+    runs = [filled_run(case, "nan") for one in resolved for case in build_cases(contract, one)]
     pack = write_pack(folder / "pack", runs)
     (folder / "out").mkdir()
-    return Job(ready.build.binary, pack, [run.id for run in runs], folder / "out")
+    return Job(build.binary, pack, [run.id for run in runs], folder / "out")
+
+
+def grown(fixture: Fixture, contract: Contract, batch: int) -> Fixture:
+    """A fixture with ``batch`` times its batch rows; lists, which have an entry a row, are repeated."""
+    if batch == 1 or contract.batch is None:
+        return fixture
+    symbols = {
+        name: value * batch if name == contract.batch or isinstance(value, list) else value
+        for name, value in fixture.symbols.items()
+    }
+    return replace(fixture, symbols=symbols, edge="")
 
 
 def show(speeds: Sequence[Speed]) -> None:
@@ -153,12 +172,15 @@ def main() -> None:
     parser.add_argument("--arch", default="sm_90", choices=tuple(MULTIPROCESSORS))
     parser.add_argument("--cores", default=f"1,{os.cpu_count() or 1}", help="as 1,2,4")
     parser.add_argument("--repeats", type=int, default=7, metavar="N", help="runs of each setting")
+    parser.add_argument(
+        "--batch", type=int, default=1, metavar="N", help="N times each fixture's batch rows: larger grids"
+    )
     parser.add_argument("--sizes", action="store_true", help="also tell launches apart by their size")
     given = parser.parse_args()
     cores = sorted({int(word) for word in given.cores.split(",")})
     machine_library()
     with tempfile.TemporaryDirectory(prefix="verify-speed-") as scratch:
-        job = prepared_job(given.kernel, given.fixture, given.arch, Path(scratch))
+        job = prepared_job(given.kernel, given.fixture, given.arch, Path(scratch), given.batch)
         settings = [(tools, count) for tools in (TOOLS, ()) for count in cores]
         runs = [
             [measure(job, *setting, given.arch, given.kernel.split("_")[0]) for setting in settings]
