@@ -13,6 +13,7 @@ import os
 import pickle
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from dataclasses import dataclass, replace
 
 from verify.blame import BlamedError, blame
 from verify.device.cpu import CpuDevice
+from verify.device.guard import guarded
 from verify.device.interface import Device
 from verify.device.process_group import end_descendants, end_group
 from verify.discovery import find_contracts
@@ -74,17 +76,25 @@ def run_kernels(selection: Selection, device: Device | None, missing: str, progr
 def _ask(work: Work, progress: Progress) -> Sequence[KernelReport]:
     """Start a worker and listen until it has answered."""
     command = (sys.executable, "-m", "verify.side_by_side")
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        # What it leaves when it is killed goes with this process's own scratch.
+        env={**os.environ, "TMPDIR": tempfile.gettempdir()},
+        start_new_session=True,
+    )
     assert process.stdin is not None and process.stdout is not None
-    try:
-        with process.stdin as stdin:
-            pickle.dump(work, stdin)
-        while isinstance(answer := pickle.load(process.stdout), str):
-            progress(answer)
-    except (EOFError, OSError):
-        raise BlamedError(f"{work.kernel}: its process ended with code {process.wait()}", 3) from None
-    finally:
-        end_group(process)
+    with guarded(process):
+        try:
+            with process.stdin as stdin:
+                pickle.dump(work, stdin)
+            while isinstance(answer := pickle.load(process.stdout), str):
+                progress(answer)
+        except (EOFError, OSError):
+            raise BlamedError(f"{work.kernel}: its process ended with code {process.wait()}", 3) from None
+        finally:
+            end_group(process)
     if isinstance(answer, BlamedError):
         raise answer
     return answer

@@ -6,10 +6,10 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from verify.device.interface import Job, RunStatus
+from verify.device.interface import Job, RunResult, RunStatus
 from verify.device.process_group import descendants
 from verify.device.session import Command, Session, run_session
 
@@ -29,12 +29,12 @@ def session(
     body: str,
     runs: Sequence[str] = ("a", "b", "c"),
     timeout: float = 20,
-    groups: Mapping[str, str] | None = None,
+    skip: Callable[[str, Mapping[str, RunResult]], str] = lambda run, ends: "",
 ) -> Session:
     """A session over a harness whose body is Python; ``wanted`` are the runs that it is asked for."""
     script = tmp_path / "harness.py"
     script.write_text(f"{PRELUDE}\nwanted = sys.argv[2:]\n{body}")
-    job = Job(script, tmp_path / "pack", runs, tmp_path / "out", timeout=timeout, groups=groups or {})
+    job = Job(script, tmp_path / "pack", runs, tmp_path / "out", timeout=timeout, skip=skip)
 
     def command(index: int, pending: Sequence[str]) -> Command:
         return Command((sys.executable, str(script), str(job.out), *pending), os.environ)
@@ -73,15 +73,26 @@ def test_a_hang_is_ended_by_its_own_limit_and_the_rest_goes_on(tmp_path: Path) -
     assert "1 s" in ended.results["b"].error
 
 
-def test_after_a_hang_its_group_is_left_out(tmp_path: Path) -> None:
+def test_after_a_hang_what_is_to_be_skipped_is_left_out(tmp_path: Path) -> None:
     """Fault: each run of a fixture that never ends waits the whole limit; or other fixtures are lost too."""
+
+    def skip(run: str, ends: Mapping[str, RunResult]) -> str:
+        return f"{run} as x1" if run[0] == "x" and "x1" in ends else ""
+
     body = "for r in wanted:\n begin(r)\n time.sleep(60 if r[0] == 'x' else 0)\n done(r)"
     runs = ("x1", "y1", "x2", "y2", "x3")
-    ended = session(tmp_path, body, runs, timeout=1, groups={run: run[0] for run in runs})
+    ended = session(tmp_path, body, runs, timeout=1, skip=skip)
     left = RunStatus.LEFT_OUT
     assert statuses(ended) == [RunStatus.TIMEOUT, RunStatus.DONE, left, RunStatus.DONE, left]
-    assert ended.results["x2"].error == "left out, since x1 of the same fixture had no end within 1 s"
+    assert ended.results["x2"].error == "x2 as x1"
     assert len(ended.processes) == 2
+
+
+def test_nothing_is_started_when_every_run_is_left_out(tmp_path: Path) -> None:
+    """Fault: a process for each job of a kernel that is known to hang."""
+    ended = session(tmp_path, "for r in wanted: begin(r); done(r)", skip=lambda run, ends: "no")
+    assert statuses(ended) == [RunStatus.LEFT_OUT] * 3
+    assert not ended.processes
 
 
 def test_children_of_a_hung_process_are_ended_too(tmp_path: Path) -> None:

@@ -65,24 +65,29 @@ def check_launch(subject: Subject) -> list[Outcome]:
         return [
             Outcome.inconclusive("launch", subject.contract.name, f, f"no interposer: {error}") for f in runs
         ]
-    order, doubt = _stream_order(subject, [run for one in runs.values() for run in one.ordinary])
-    if doubt:
-        why = f"the order of streams could not be checked: {doubt}"
-        return [Outcome.inconclusive("launch", subject.contract.name, f, why) for f in runs]
-    return [_judge(subject, f, one, ran, sweep, order.get(f, [])) for f, one in runs.items()]
+    ended = [run for one in runs.values() for run in one.ordinary if ran[run.id].done]
+    order, doubts = _stream_order(subject, ended)
+    return [
+        Outcome.inconclusive("launch", subject.contract.name, f, doubts[f])
+        if f in doubts
+        else _judge(subject, f, one, ran, sweep, order.get(f, []))
+        for f, one in runs.items()
+    ]
 
 
-def _stream_order(subject: Subject, runs: Sequence[Run]) -> tuple[dict[str, list[Finding]], str]:
+def _stream_order(subject: Subject, runs: Sequence[Run]) -> tuple[dict[str, list[Finding]], dict[str, str]]:
     """On the CPU device: the late producer again under racecheck, which sees a missing order between streams
-    whichever ran first. A GPU shows it by running the producer late. Findings by fixture, and why the tool
-    cannot be believed, if it cannot.
+    whichever ran first. A GPU shows it by running the producer late. Findings by fixture, and by fixture why
+    the tool cannot be believed, where it cannot.
     """
     late = [run for run in runs if run.mode == "late-producer"]
     if subject.device.name != "cpu" or not late:
-        return {}, ""
+        return {}, {}
     batch = subject.start(late, "launch-order", "racecheck")
     if not any(_between_operations(record) for record in batch.records):
-        return {}, "" if batch.records else batch.doubt
+        general = "" if batch.records else batch.doubt
+        whys = {run.case.fixture: general or _unended(batch, run) for run in late}
+        return {}, {f: f"the order of streams could not be checked: {why}" for f, why in whys.items() if why}
     found: dict[str, list[Finding]] = {}
     for run in late:
         execution = subject.start([run], f"launch-order-{run.id}", "racecheck")
@@ -104,7 +109,13 @@ def _stream_order(subject: Subject, runs: Sequence[Run]) -> tuple[dict[str, list
             for record in execution.records
             if _between_operations(record)
         ]
-    return found, ""
+    return found, {}
+
+
+def _unended(batch: Execution, run: Run) -> str:
+    """Why racecheck did not see a whole run, or empty; a fault of the run is told by other checks."""
+    result = batch.results[run.id]
+    return result.error if result.status in (RunStatus.TIMEOUT, RunStatus.LEFT_OUT) else ""
 
 
 def _between_operations(record: ToolRecord) -> bool:

@@ -20,7 +20,10 @@ def not_done(check: str, subject: Subject, fixture: str, ran: Sequence[Ran]) -> 
     faults = [r for r in ran if r.result.status in (RunStatus.FAULT, RunStatus.TIMEOUT)]
     if faults:
         return Outcome.judge(check, kernel, fixture, [_fault(check, kernel, r, repeat) for r in faults])
-    short = [r for r in ran if r.result.status in (RunStatus.REFUSED_MEMORY, RunStatus.LEFT_OUT)]
+    left = [r for r in ran if r.result.status is RunStatus.LEFT_OUT]
+    if left:
+        return Outcome.not_run(check, kernel, fixture, left[0].result.error)
+    short = [r for r in ran if r.result.status is RunStatus.REFUSED_MEMORY]
     if short:
         return Outcome.not_run(check, kernel, fixture, f"{short[0].run.case.id} {short[0].result.error}")
     missing = [r for r in ran if not r.done]

@@ -75,7 +75,7 @@ def check_group(subject: Subject, tools: Sequence[Tool], alone: Executor) -> lis
     executions: dict[str, Execution] = dict.fromkeys((run.id for run in every), batch)
     executions |= zip(
         (run.id for run in suspects),
-        alone.map(lambda run: _under(subject, tools, [run], run.id), suspects),
+        alone.map(partial(_alone, subject, tools, batch), suspects),
         strict=True,
     )
     for run in suspects:
@@ -104,6 +104,11 @@ def check_group(subject: Subject, tools: Sequence[Tool], alone: Executor) -> lis
     return outcomes
 
 
+def _alone(subject: Subject, tools: Sequence[Tool], batch: Execution, run: Run) -> Execution:
+    hung = batch.results[run.id].status is RunStatus.TIMEOUT
+    return _under(subject, tools, [run], run.id, again=hung)
+
+
 def _records_of_first(
     subject: Subject,
     tools: Sequence[Tool],
@@ -130,13 +135,15 @@ def _suspects(runs: Sequence[Run], batch: Execution) -> list[Run]:
     died leaves the others in doubt; a doubt although every run ended well is the tool's own, and repeats
     would only repeat it.
     """
-    tried = [run for run in runs if batch.results[run.id].status is not RunStatus.LEFT_OUT]
-    unfinished = [run for run in tried if batch.results[run.id].status is not RunStatus.DONE]
-    if all(batch.results[run.id].status is RunStatus.NOT_RUN for run in tried):
+    statuses = {run.id: batch.results[run.id].status for run in runs}
+    # A run that hung is only repeated for the sake of what the tool may have said of it.
+    idle = (RunStatus.LEFT_OUT,) if batch.records else (RunStatus.LEFT_OUT, RunStatus.TIMEOUT)
+    tried = [run for run in runs if statuses[run.id] not in idle]
+    if all(statuses[run.id] is RunStatus.NOT_RUN for run in tried):
         return []
-    if batch.records or (batch.doubt and unfinished):
+    if batch.records or (batch.doubt and any(status is not RunStatus.DONE for status in statuses.values())):
         return tried
-    return unfinished
+    return [run for run in tried if statuses[run.id] is not RunStatus.DONE]
 
 
 def _unrepeated(tool: Tool, batch: Execution, alone: Sequence[Execution]) -> list[ToolRecord]:
@@ -152,13 +159,16 @@ def _records(tool: Tool, execution: Execution) -> list[ToolRecord]:
     return [record for record in execution.records if record.tool in (tool, *also)]
 
 
-def _under(subject: Subject, tools: Sequence[Tool], runs: Sequence[Run], name: str) -> Execution:
+def _under(
+    subject: Subject, tools: Sequence[Tool], runs: Sequence[Run], name: str, again: bool = False
+) -> Execution:
     """One process under the tools, without the records that are known false alarms of its version."""
     options = {ALSO: ",".join(tools[1:])} if len(tools) > 1 else {}
     if subject.device.name == "gpu":
         options["print-limit"] = str(MOST_RECORDS if len(runs) == 1 else FEW_RECORDS)
     limit = SLOWDOWN * run_seconds()
-    execution = subject.start(runs, f"{'-'.join(tools)}-{name}", tools[0], options, timeout=limit)
+    folder = f"{'-'.join(tools)}-{name}"
+    execution = subject.start(runs, folder, tools[0], options, timeout=limit, again=again)
     version = subject.device.info().versions.get(SANITIZER)
     if version is None or not execution.records:
         return execution
@@ -195,7 +205,9 @@ def _judge(
         records = [] if execution is batch else _records(tool, execution)
         bases = execution.buffers.get(run.id, {})
         findings += [_finding(subject, tool, fixture, run, r, bases) for r in distinct_faults(records)]
-        if result.status in (RunStatus.REFUSED_MEMORY, RunStatus.LEFT_OUT):
+        if result.status is RunStatus.LEFT_OUT:
+            short.append(result.error)
+        elif result.status is RunStatus.REFUSED_MEMORY:
             short.append(f"{run.case.id} {result.error}")
         elif result.status is RunStatus.NOT_RUN:
             short.append(result.error or execution.doubt)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from verify.case.case import Case
 from verify.case.pack import CaseFiles, RunOutput, read_output, write_pack
 from verify.case.run import Run
+from verify.check.hangs import NATIVE, Hangs
 from verify.contract import Contract
 from verify.device.interface import Device, Execution, Job, RunResult, RunStatus, Tool
-from verify.device.session import left_out
 from verify.fixture.resolve import PlanQuestion, ResolvedFixture
 from verify.oracle.expectation import Quantity, expect
 
@@ -67,11 +67,13 @@ class Subject:
     plans: PlanQuestion = lambda asked: [{} for _ in asked]
     _expected: dict[str, Mapping[str, Quantity]] = field(default_factory=dict)
     _ran: dict[str, Ran] = field(default_factory=dict)
-    _hung: dict[str, RunResult] = field(default_factory=dict)
+    _hangs: Hangs = field(default_factory=Hangs)
     _files: CaseFiles = field(init=False)
 
     def __post_init__(self) -> None:
         self._files = CaseFiles(self.folder / "cases")
+        # The CPU device leaves no report when it is ended.
+        self._hangs.tools_tell = self.device.name == "gpu"
 
     def expectation(self, case: Case) -> Mapping[str, Quantity]:
         """The case's reference and bounds, computed once."""
@@ -107,17 +109,19 @@ class Subject:
         tool: Tool | None = None,
         options: Mapping[str, str] | None = None,
         timeout: float | None = None,
+        again: bool = False,
     ) -> Execution:
         """One job on the device: writes the pack under ``folder/name`` and executes it.
 
-        After a run that did not end, no other run of its fixture is tried in any job: it would wait as long.
+        After a run that did not end, those that would wait as long are left out (:mod:`verify.check.hangs`),
+        unless they are asked for ``again``.
         """
-        left = {}
-        for run in runs:
-            hung = self._hung.get(run.case.fixture)
-            if hung is not None and hung.run != run.id:
-                left[run.id] = RunResult(run.id, RunStatus.LEFT_OUT, error=left_out(hung.run, hung.error))
-        runs = [run for run in runs if run.id not in left]
+        lane, by_id = tool or NATIVE, {run.id: run for run in runs}
+
+        def skip(run: str, ends: Mapping[str, RunResult]) -> str:
+            self._hangs.note(lane, runs, ends)
+            return "" if again else self._hangs.reason(lane, by_id[run])
+
         folder = self.folder / name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -133,15 +137,11 @@ class Subject:
             timeout=timeout or run_seconds(),
             options=options or {},
             environment={**quick, **self.environment},
-            groups={run.id: run.case.fixture for run in runs},
+            skip=skip,
         )
-        if not runs:
-            return Execution(job, left)
         execution = self.device.execute(job, lambda run: self.progress(f"{tool or 'native'} {run}"))
-        for run in runs:
-            if execution.results[run.id].status is RunStatus.TIMEOUT:
-                self._hung.setdefault(run.case.fixture, execution.results[run.id])
-        return replace(execution, results={**execution.results, **left})
+        self._hangs.note(lane, runs, execution.results)
+        return execution
 
     def repeat_command(self, check: str, fixture: str) -> str:
         """The command line that repeats one check on one fixture."""

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import typer
 
 from verify.blame import USAGE_ERRORS, blame, contract_frame
 from verify.cli import clean, doctor, list_, run, sanitize, show, tokens
-from verify.cli.console import fail
+from verify.cli.console import fail, release_terminal
 from verify.device import program_command
 from verify.device.process_group import end_descendants
 from verify.harness.build import BuildError
@@ -42,18 +45,17 @@ app.command("clean")(clean.clean)
 def main() -> None:
     """Run a command; any error is one line and its exit code, never a traceback."""
     arguments = sys.argv[1:]
-    signal.signal(signal.SIGTERM, _terminated)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _end_now)
     try:
-        if arguments[:1] == ["sanitize"] and "--" in arguments:
-            # What stands behind "--" is any program with options of its own, not one of our kernels.
-            raise SystemExit(program_command.main(arguments[1:]))
-        code = app(arguments, prog_name="verify", standalone_mode=False)
-        raise SystemExit(code if isinstance(code, int) else 0)
+        with _scratch():
+            _command(arguments)
     except _ClickException as error:
         error.show()
         raise SystemExit(error.exit_code) from None
     except (KeyboardInterrupt, typer.Abort):
-        fail("interrupted; nothing was verified", 130)
+        fail("interrupted", 130)
     except SystemExit as error:
         # A contract that ends the process has proved nothing, whatever code it ends with.
         if contract_frame(error) is None:
@@ -65,9 +67,34 @@ def main() -> None:
         _end(arguments, *blame(error))
 
 
-def _terminated(number: int, _: object) -> NoReturn:
-    """Asked to end: what was started leads sessions of its own, and an endless kernel would go on."""
+def _command(arguments: Sequence[str]) -> NoReturn:
+    if arguments[:1] == ["sanitize"] and "--" in arguments:
+        # What stands behind "--" is any program with options of its own, not one of our kernels.
+        raise SystemExit(program_command.main(arguments[1:]))
+    code = app(arguments, prog_name="verify", standalone_mode=False)
+    raise SystemExit(code if isinstance(code, int) else 0)
+
+
+@contextmanager
+def _scratch() -> Iterator[None]:
+    """One folder for all that is temporary here, so that an end at any moment leaves nothing."""
+    tempfile.tempdir = tempfile.mkdtemp(prefix="verify-")
+    try:
+        yield
+    finally:
+        shutil.rmtree(tempfile.tempdir, ignore_errors=True)
+        tempfile.tempdir = None
+
+
+def _end_now(number: int, _: object) -> NoReturn:
+    """Asked to end: what was started leads sessions of its own, and threads would go on for minutes."""
+    signal.signal(number, signal.SIG_IGN)
     end_descendants()
+    if tempfile.tempdir is not None:
+        shutil.rmtree(tempfile.tempdir, ignore_errors=True)
+    if number == signal.SIGINT:
+        release_terminal()
+        os.write(2, b"verify: interrupted\n")  # sys.stderr may be in use just now
     os._exit(128 + number)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +24,12 @@ def fail(message: str, code: int = EXIT_USAGE) -> NoReturn:
     """One line on standard error, then exit."""
     err.print(f"verify: {message}", style="bold red", markup=False, highlight=False)
     raise SystemExit(code)
+
+
+def release_terminal() -> None:
+    """Clear a live status and give the cursor back, for an end that unwinds nothing."""
+    if sys.stderr.isatty():
+        os.write(sys.stderr.fileno(), b"\r\x1b[2K\x1b[?25h")
 
 
 @contextmanager

@@ -42,7 +42,7 @@ class RunStatus(StrEnum):
     TIMEOUT = "timeout"
     REFUSED_MEMORY = "no memory"
     LEFT_OUT = "left out"
-    """Another run of its group did not end, and this one would only have waited as long again."""
+    """Another run did not end, and this one would only have waited as long again."""
     NOT_RUN = "not run"
 
 
@@ -85,7 +85,8 @@ class Job:
     """A pack of runs for one harness binary. only: run ids to do (all when empty).
     timeout: seconds that one run may take before its process is ended.
     options: tool options beyond the always-set ones, by name.
-    groups: run -> its fixture; when a run does not end in time, the others of its group are left out."""
+    skip: asked for every run still to do before each process, with the ends so far: why the run is left out,
+    empty to do it."""
 
     binary: Path
     pack: Path
@@ -95,7 +96,7 @@ class Job:
     timeout: float = 120.0
     options: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
-    groups: Mapping[str, str] = field(default_factory=dict)
+    skip: Callable[[str, Mapping[str, RunResult]], str] = lambda run, ends: ""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from verify.device.elf import ProgramFile, read_program
 from verify.device.fat_binary import FatBinaryError, images, unpack
+from verify.device.guard import guarded
 from verify.device.interface import TOOLS
 from verify.device.machine_build import LIBRARY, MachineBuildError, machine_library
 from verify.device.machine_report import MachineReport, merge_reports, read_report
@@ -272,7 +273,7 @@ def _run(
     stdout: int | None,
     stderr: int | None,
 ) -> tuple[int, int]:
-    """The program's exit status, and how often it was interrupted."""
+    """The program's exit status, and how often it was interrupted; the second time it is killed."""
     sys.stdout.flush()
     sys.stderr.flush()
     with _interrupts_to_the_program() as interrupts:
@@ -283,7 +284,13 @@ def _run(
             stdout=stdout,
             stderr=stderr,
         )
-        return process.wait(), len(interrupts)
+        with guarded(process, group=False):
+            while True:
+                try:
+                    return process.wait(0.2), len(interrupts)
+                except subprocess.TimeoutExpired:
+                    if len(interrupts) > 1:
+                        process.kill()  # asked twice: it does not listen
 
 
 @contextlib.contextmanager

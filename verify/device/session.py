@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from verify.device.guard import guarded
 from verify.device.interface import Job, Progress, RunResult, RunStatus
 from verify.device.process_group import end_group
 
@@ -155,8 +156,9 @@ def run_session(
     """Every run of ``job.runs`` to its end, in as many processes as that takes.
 
     command_for: from the process number and the run ids still to do to the command line that does them.
-    progress: told the id of each run as it begins. A process that settles nothing is tried once more; after
-    a second such process the remaining runs are reported as not run, with the cause.
+    progress: told the id of each run as it begins. What ``job.skip`` names is left out. A process that
+    settles nothing is tried once more; after a second such process the remaining runs are reported as not
+    run, with the cause.
     """
     started = time.monotonic()
     job.out.mkdir(parents=True, exist_ok=True)
@@ -165,7 +167,12 @@ def run_session(
     faults: dict[str, tuple[str, ...]] = {}
     buffers: dict[str, Mapping[str, int]] = {}
     idle = 0
-    while pending := [run for run in job.runs if run not in results]:
+    while True:
+        for run in job.runs:
+            if run not in results and (why := job.skip(run, results)):
+                results[run] = RunResult(run, RunStatus.LEFT_OUT, error=why)
+        if not (pending := [run for run in job.runs if run not in results]):
+            break
         index = len(processes)
         end, state = _one_process(job, index, pending, command_for(index, pending), progress)
         _charge(job, end, state, results)
@@ -207,10 +214,11 @@ def _one_process(
             state.tail.append(f"cannot start {command.argv[0]}: {problem.strerror}")
             end = ProcessEnd(command.argv, 127, False, (), (), tuple(state.tail), stderr, 0.0)
             return end, state
-        try:
-            killed = _follow(process, state, job.timeout, progress)
-        finally:
-            end_group(process)
+        with guarded(process):
+            try:
+                killed = _follow(process, state, job.timeout, progress)
+            finally:
+                end_group(process)
     tail = (*state.tail, *_last_lines(stderr))[-TAIL_LINES:]
     seconds = time.monotonic() - started
     code = -signal.SIGKILL if process.returncode is None else process.returncode
@@ -266,15 +274,6 @@ def _charge(job: Job, end: ProcessEnd, state: _Progress, results: dict[str, RunR
         status = RunStatus.TIMEOUT if end.killed else RunStatus.FAULT
         error = f"no end within {job.timeout:g} s" if end.killed else f"the process died: {end.cause}"
         results.setdefault(run, RunResult(run, status, None, state.kernels.get(run, 0), error))
-        if status is RunStatus.TIMEOUT and run in job.groups:
-            alike = [other for other in job.runs if job.groups.get(other) == job.groups[run]]
-            for other in alike:
-                results.setdefault(other, RunResult(other, RunStatus.LEFT_OUT, error=left_out(run, error)))
-
-
-def left_out(hung: str, error: str) -> str:
-    """Why a run was left out: another of its group hung."""
-    return f"left out, since {hung} of the same fixture had {error}"
 
 
 def _last_lines(path: Path, limit: int = 1 << 14) -> list[str]:
