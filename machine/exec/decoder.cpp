@@ -185,6 +185,8 @@ void Decoder::location(Text& text) {
       text.fail("unknown .loc attribute '" + std::string(word) + "'");
     }
   }
+  // Code that the compiler joined or made up has line 0; the line before it says more than none.
+  if (position.line == 0) return;
   program.positions.push_back(position);
   location_ = static_cast<std::uint32_t>(program.positions.size() - 1);
   program.position_index[{position.file, position.line, column}] = location_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <mutex>
 
@@ -187,7 +188,7 @@ void run_blocks(Worker& k, Shared& shared, std::uint64_t first, std::uint64_t la
       break;
     }
     if (k.options->timeout_s > 0 && seconds_since(shared.start) > k.options->timeout_s) {
-      stall(k, resident, LaunchStatus::stalled, Fault::stalled, "still running after " + std::to_string(k.options->timeout_s) + " s");
+      stall(k, resident, LaunchStatus::stalled, Fault::stalled, "still running after " + std::to_string(std::lround(k.options->timeout_s)) + " s");
       break;
     }
     if (shared.failed.load(std::memory_order_relaxed)) break;

@@ -143,12 +143,16 @@ def test_program_without_a_report_is_not_verified(how: str, toolchain: Toolchain
 
 @pytest.mark.parametrize("arguments", [(), ("spin",)], ids=["works for ever", "waits for ever"])
 def test_endless_kernel_ends_in_a_finding(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    """A kernel that never ends holds the run up for ever, or is ended without a word."""
-    options = ProgramOptions(("memcheck",), launch_timeout=1, report_api_errors=False)
+    """A kernel that never ends holds the run up for ever, is ended without a word, or is told to be at line 0."""
+    options = ProgramOptions(("memcheck", "synccheck"), launch_timeout=1, report_api_errors=False)
     result, out, _ = run(build("endless", TOOLCHAINS[0]), tmp_path, *arguments, options=options)
     assert (result.exit_code, result.program_code) == (1, 0), out
     assert result.report is not None
-    assert len(result.report.findings) == 1
+    (finding,) = result.report.findings
+    loop = "while (*flag" if arguments else "for (unsigned"
+    lines = (PROGRAMS / "endless.cu").read_text().splitlines()
+    assert loop in lines[finding.sites[0].source[0].line - 1]
+    assert ".000" not in finding.message
 
 
 def test_same_seed_gives_the_same_report_on_any_number_of_cores(tmp_path: Path) -> None:
