@@ -2,7 +2,7 @@
 
 import pytest
 
-from verify.selection import SelectionError, select_checks, select_names
+from verify.selection import SelectionError, select_checks, select_names, some_of
 
 NAMES = ("tile", "tile-minus-1", "wrap-inside-tile", "ragged")
 
@@ -36,3 +36,14 @@ def test_unknown_check_is_refused() -> None:
     with pytest.raises(SelectionError, match="memchek"):
         select_checks(["memchek"], ())
     assert select_checks(["poison", "compare"], ()) == ("compare", "poison")
+
+
+def test_a_message_shows_few_names() -> None:
+    """Fault: a misspelt fixture of a large suite fills the screen with all that there are."""
+    names = [f"kernel/fixture-{n}" for n in range(50)]
+    assert some_of(names[:3]) == "kernel/fixture-0, kernel/fixture-1, kernel/fixture-2"
+    assert (
+        some_of([*names, "other/wrap-inside"], "wrap-insid")
+        == "other/wrap-inside and 50 more, see verify list"
+    )
+    assert some_of(names, "nothing like it").count(",") == 8

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 
 from verify.finding import CHECKS
 
@@ -12,6 +13,19 @@ _TOKEN = re.compile(r"\s*(\(|\)|[^\s()]+)")
 
 class SelectionError(ValueError):
     """A selection that names nothing; the message lists what there is."""
+
+
+def some_of(names: Sequence[str], like: str = "", most: int = 8) -> str:
+    """Names for a message: all of a few, else those most like what was asked for, or the first."""
+    if len(names) <= most:
+        return ", ".join(names)
+    near = get_close_matches(like.rpartition("/")[2], [_last(n) for n in names], most, 0.5)
+    shown = [n for n in names if _last(n) in near][:most] or list(names[:most])
+    return f"{', '.join(shown)} and {len(names) - len(shown)} more, see verify list"
+
+
+def _last(name: str) -> str:
+    return name.rpartition("/")[2]
 
 
 def select_names(names: Sequence[str], expression: str | None) -> tuple[str, ...]:
@@ -28,7 +42,7 @@ def select_names(names: Sequence[str], expression: str | None) -> tuple[str, ...
     tokens = _TOKEN.findall(expression)
     chosen = tuple(n for n in names if _Matcher(tokens, n, expression).matches())
     if not chosen:
-        raise SelectionError(f"-k {expression!r}: selects none of {', '.join(names)}")
+        raise SelectionError(f"-k {expression!r}: selects none of {some_of(names, expression)}")
     return chosen
 
 

@@ -196,3 +196,15 @@ def test_the_order_of_streams_is_judged_by_what_racecheck_saw(
     made = subject(tmp_path, script, fixtures=("one",))
     made.device.name = "cpu"
     assert check_launch(made)[0].verdict is verdict
+
+
+def test_the_harness_itself_is_called_the_caller(tmp_path: Path) -> None:
+    """Fault: a finding names a kernel that the user does not have."""
+    seen = "kernel k(int*) on stream 0 reads what kernel verify::move(char*, bool) on stream 1 writes"
+    records = (ToolRecord("racecheck", "Race between unordered operations", seen),)
+    made = subject(
+        tmp_path, lambda job: done(job, records=records) if job.tool else sweeps()(job), fixtures=("one",)
+    )
+    made.device.name = "cpu"
+    (finding,) = check_launch(made)[0].findings
+    assert finding.seen == "kernel k(int*) on stream 0 reads what the caller's work on stream 1 writes"

@@ -31,6 +31,9 @@ STREAM_ROUNDS = 4
 """How often the two streams run the call, in turn first and second."""
 
 _FAULT = re.compile(r"pass=(\d+) call=(\d+) calls=(\d+) failed=(\S+) returned=(\S+)")
+_HARNESS_KERNEL = re.compile(r"kernel verify::\w+\([^()]*\)")
+"""The late producer, as the CPU device names it."""
+
 _REPORTED = "a runtime call that fails inside the launcher makes it return an error"
 _RECOVERED = "after a failed call, the next call on good input succeeds"
 _IN_STREAM = "the entry's work goes to the caller's stream, behind what is there already"
@@ -98,7 +101,7 @@ def _stream_order(subject: Subject, runs: Sequence[Run]) -> tuple[dict[str, list
                 subject.contract.name,
                 run.case.id,
                 record.kind,
-                record.message,
+                _HARNESS_KERNEL.sub("the caller's work", record.message),
                 _IN_STREAM,
                 severity=record.severity,
                 source=record.source,

@@ -18,7 +18,7 @@ from verify.fixture.schema import load_fixtures
 from verify.gate import PLANNED_MULTIPROCESSORS, prepare
 from verify.oracle.visibility import REQUIRED, weakest_position
 from verify.report.band import LEGEND, draw
-from verify.selection import SelectionError
+from verify.selection import SelectionError, some_of
 
 
 def show(
@@ -63,7 +63,7 @@ def _contract_with(name: str, kernels: list[str]) -> Contract:
         if name in names:
             return contract
         known += [f"{contract.name}/{n}" for n in names]
-    raise SelectionError(f"{name}: there is no such fixture (known: {', '.join(known)})")
+    raise SelectionError(f"{name}: there is no such fixture (known: {some_of(known, name)})")
 
 
 def _weakest(cases: tuple[Case, ...]) -> str:

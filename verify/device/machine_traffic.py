@@ -30,10 +30,15 @@ def counters_by_run(session: Session, launches: Sequence[Mapping[str, Any]]) -> 
             groups.append([])
         elif not OWN.match(launch["kernel"]):
             groups[-1].append(launch)
-    if len(groups) - 1 != len(runs) or groups[-1]:
+    if groups[-1]:
         raise ValueError(
-            f"launches do not pair with runs ({len(groups) - 1} groups, {len(runs)} runs): is the kernel "
-            "launched on another stream than the caller's?"
+            f"{groups[-1][0]['kernel']} does not run on the stream that the launcher is given, so what it "
+            "reads belongs to no run: launch all kernels on that stream"
+        )
+    if len(groups) - 1 != len(runs):
+        raise ValueError(
+            f"the launches of {len(runs)} runs are marked as those of {len(groups) - 1}, so that none can be "
+            "counted: take the fixtures one by one, with -k"
         )
     counters: dict[str, dict[str, int]] = {}
     for run, group in zip(runs, groups, strict=False):

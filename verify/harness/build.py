@@ -16,6 +16,7 @@ from pathlib import Path
 from verify.contract import Contract
 from verify.discovery import source_file
 from verify.harness.cache import cached, digest
+from verify.harness.explain import explained
 from verify.harness.render import render
 from verify.harness.toolchain import Toolchain, ToolchainError, find_toolchain
 from verify.resources import resource_folder
@@ -100,7 +101,10 @@ def build_harness(
         (folder / "harness.cu").write_text(source)
         with _Ticker(what, progress), ThreadPoolExecutor(1) as pool:
             core = pool.submit(cached, "core", core_key, build_core)
-            run_compiler(command, folder, tools, production.name)
+            try:
+                run_compiler(command, folder, tools, production.name)
+            except BuildError as error:
+                raise BuildError(explained(str(error), source, contract)) from None
             objects = [folder / "harness.o", core.result()[0] / "core.o"]
             run_compiler(link_command(objects, tools), folder, tools, production.name)
             (folder / "harness.o").unlink()

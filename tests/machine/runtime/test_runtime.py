@@ -143,7 +143,7 @@ def test_program_without_a_report_is_not_verified(how: str, toolchain: Toolchain
 
 @pytest.mark.parametrize("arguments", [(), ("spin",)], ids=["works for ever", "waits for ever"])
 def test_endless_kernel_ends_in_a_finding(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    """A kernel that never ends holds the run up for ever, is ended without a word, or is told to be at line 0."""
+    """A kernel that never ends holds the run up for ever, is ended without a word, or is at line 0."""
     options = ProgramOptions(("memcheck", "synccheck"), launch_timeout=1, report_api_errors=False)
     result, out, _ = run(build("endless", TOOLCHAINS[0]), tmp_path, *arguments, options=options)
     assert (result.exit_code, result.program_code) == (1, 0), out

@@ -1,0 +1,69 @@
+"""A compiler's words about the rendered call in the words of the contract that it was rendered from.
+
+The production file and its contract meet in ``harness.cu``, which nobody wrote: an error there is a field of
+the contract that does not fit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from verify.contract import Contract, Global, Launcher
+
+_PLACE = re.compile(r"^harness\.cu\((\d+)\): ")
+_COUNT = re.compile(r"\d+ errors? detected in the compilation of")
+_KINDS = (('"verify::Value"', "a value (a symbol or an expression)"), ('"verify::Pointer"', "a buffer"))
+_RETURN = 'no instance of overloaded function "verify_answer"'
+
+
+def explained(words: str, rendered: str, contract: Contract) -> str:
+    """The compiler's words with file and field of the contract in place of the rendered lines.
+
+    words: what the compiler said. rendered: the text of ``harness.cu``. Words about other files stay.
+    """
+    lines = rendered.splitlines()
+    told = []
+    for line in words.splitlines():
+        place = _PLACE.match(line)
+        if place is None:
+            if named := next((f for f in contract.nvcc_flags if f"'{f}'" in line), None):
+                line = f"{contract.name}_contract.py: nvcc_flags: {named}: {line}"
+            if not _COUNT.match(line):
+                told.append(line)
+            continue
+        said = line[place.end() :]
+        if said.startswith("note ") and "verify_answer" in said:
+            continue
+        field = field_of(lines[int(place[1]) - 1], contract) if int(place[1]) <= len(lines) else ""
+        if _RETURN in said:
+            said = "error: must return cudaError_t or int; one that returns void has returns_error=False"
+        for spelled, meant in _KINDS:
+            said = said.replace(spelled, meant)
+        told.append(f"{contract.name}_contract.py: {field or 'entry'}: {said}")
+    return "\n".join(told)
+
+
+def field_of(line: str, contract: Contract) -> str:
+    """The field of the contract that a rendered line comes from, empty when it is none's."""
+    plan = contract.plan
+    if plan is not None and (f"{plan.function}(" in line or f"{plan.result} result" in line):
+        return f"plan: {plan.function}, result {plan.result}"
+    if plan is not None and (member := re.search(r"\(result\.(\w+)\)", line)):
+        return f"plan: fields: {member[1]}"
+    for entry in contract.entries:
+        called = f"{entry.function}(" in line or f"{entry.function}<<<" in line
+        if called or f"({entry.function}, shared)" in line:
+            return _entry(entry)
+        if isinstance(entry, Launcher) and entry.struct is not None:
+            if f"{entry.struct} arguments" in line:
+                return f"entry: {entry.function}: struct: {entry.struct}"
+            if member := re.search(r"arguments\.(\w+)\b", line):
+                return f"entry: {entry.function}: args: {member[1]}"
+    return ""
+
+
+def _entry(entry: Launcher | Global) -> str:
+    if isinstance(entry.args, Mapping):
+        return f"entry: {entry.function}(const {getattr(entry, 'struct', None)}*, cudaStream_t)"
+    return f"entry: {entry.function}({', '.join(map(str, entry.args))})"
