@@ -72,6 +72,9 @@ def test_a_contract_that_ends_the_process_is_not_clean(
         (["sanitize", "--threads", "-3", "--", "./program"], {}, "--threads"),
         (["run", "kernel", "--check", "compare"], {"VERIFY_TOOLCHAIN": "foo"}, "VERIFY_TOOLCHAIN"),
         (["run", "kernel", "--findings", "/dev/null"], {}, "--findings"),
+        (["run", "kernel", "--findings", "/proc/none/deep"], {}, "--findings"),
+        (["sanitize", "kernel", "--findings", "/dev/null/deep"], {}, "--findings"),
+        (["sanitize", "--", "./kernel/row_softmax.toml"], {}, "is not executable"),
         (["run", "kernel", "-k", "nothere"], {}, "selects none of"),
         (["sanitize", "--error-exitcode", "999", "--", "./program"], {}, "--error-exitcode"),
         (["sanitize", "--", "./no-program"], {}, "no such program"),
@@ -92,6 +95,26 @@ def test_bad_words_and_settings_are_named(
     assert done.returncode == EXIT_USAGE
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_what_is_executable_and_no_program_is_named(
+    verify: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    """Fault: an operating system's error number in place of what is wrong."""
+    (tmp_path / "text").write_text("no program\n")
+    (tmp_path / "text").chmod(0o755)
+    done = verify("sanitize", "--", "./text")
+    assert done.returncode == EXIT_USAGE
+    assert "./text: cannot be started: Exec format error" in done.stderr
+
+
+def test_looking_at_the_folder_of_findings_leaves_nothing(
+    verify: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    """Fault: a clean or refused run litters with empty folders."""
+    done = verify("run", "kernel", "-k", "nothere", "--findings", "a/b", "--device", "cpu", "-q")
+    assert done.returncode == EXIT_USAGE and "selects none of" in done.stderr
+    assert not (tmp_path / "a").exists()
 
 
 def test_an_error_model_without_bounds_is_told(

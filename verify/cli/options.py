@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Annotated
 
 import typer
 
+from verify.cli.console import fail
 from verify.discovery import find_contracts, own_contract_files
 from verify.finding import CHECKS
 
@@ -75,6 +78,21 @@ KeepFolder = Annotated[
     Path,
     typer.Option("--findings", metavar="DIR", help="Where reproduction folders of findings are kept."),
 ]
+
+
+def require_folder(findings: Path) -> None:
+    """Exit with a usage error when the folder of ``--findings`` cannot be written to. Leaves nothing."""
+    made = [p for p in (findings, *findings.absolute().parents) if not p.exists()]
+    try:
+        findings.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=findings):
+            pass
+    except OSError as error:
+        fail(f"--findings {findings}: cannot be written to: {error.strerror}")
+    finally:
+        for folder in made:
+            with suppress(OSError):
+                folder.rmdir()
 
 
 def contracts(kernels: list[str] | None) -> tuple:  # type: ignore[type-arg]

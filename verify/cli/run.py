@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -44,8 +43,7 @@ def run(
     [bold]verify run[/] proves every kernel of the suite, [bold]verify run flash_decode -k wrap[/] three
     fixtures of one, [bold]verify run mine/kernel.cu[/] your own, with its contract beside it.
     """
-    if findings.exists() and not (findings.is_dir() and os.access(findings, os.W_OK)):
-        fail(f"--findings {findings}: is no folder that can be written to")
+    options.require_folder(findings)
     contracts = options.contracts(kernels)
     choice = select_device(device)
     missing = choice.reason if isinstance(choice, NoDevice) else ""

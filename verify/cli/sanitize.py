@@ -47,6 +47,7 @@ def sanitize(
     for name in asked:
         if name not in _NAMES:
             fail(f"--tool {name}: is not one of {', '.join(_NAMES)}")
+    options.require_folder(findings)
     tools = tuple(t for t in TOOLS if "all" in asked or t in asked)
     choice = select_device(device)
     chosen = None if isinstance(choice, NoDevice) else choice

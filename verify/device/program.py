@@ -277,13 +277,16 @@ def _run(
     sys.stdout.flush()
     sys.stderr.flush()
     with _interrupts_to_the_program() as interrupts:
-        process = subprocess.Popen(
-            [named[0], *command[1:]],
-            executable=command[0],
-            env=dict(environment),
-            stdout=stdout,
-            stderr=stderr,
-        )
+        try:
+            process = subprocess.Popen(
+                [named[0], *command[1:]],
+                executable=command[0],
+                env=dict(environment),
+                stdout=stdout,
+                stderr=stderr,
+            )
+        except OSError as error:
+            raise NoProgramError(f"{named[0]}: cannot be started: {error.strerror}") from None
         with guarded(process, group=False):
             while True:
                 try:
