@@ -55,6 +55,10 @@ def contradictions(contract: Contract, path: Path) -> Iterator[str]:
         yield from unknown(f"{buffer.name}: strides", buffer.strides or ())
         if buffer.align < 1 or buffer.align & buffer.align - 1:
             yield f"{path}: {buffer.name}: align: must be a power of two, is {buffer.align}"
+        formats = (buffer.dtype,) if isinstance(buffer.dtype, str) else buffer.dtype.choices
+        for name in formats:
+            if name in FORMATS and buffer.align < (size := FORMATS[name].itemsize):
+                yield f"{path}: {buffer.name}: align: is {buffer.align}, but one {name} takes {size} bytes"
     for part in contract.intermediates:
         yield from missing(f"{part.name}: dtype", [part.dtype], list(FORMATS))
         yield from unknown(f"{part.name}: shape", part.shape)

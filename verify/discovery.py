@@ -12,6 +12,7 @@ from pathlib import Path
 
 from verify.consistency import contradictions
 from verify.contract import Contract
+from verify.field_types import wrong_types
 from verify.resources import resource_folder
 
 SUFFIX = "_contract.py"
@@ -64,6 +65,8 @@ def load_contract(path: Path) -> Contract:
 
 def check_contract(contract: Contract, path: Path) -> None:
     """Reject a contract that contradicts itself, with file and field in one line. Raises ContractError."""
+    for line in wrong_types(contract, path):
+        raise ContractError(line)
     if not _NAME.fullmatch(contract.name):
         raise ContractError(f"{path}: name: must be a lower-case identifier, is {contract.name!r}")
     buffers = [b.name for b in contract.buffers]

@@ -117,6 +117,18 @@ def test_looking_at_the_folder_of_findings_leaves_nothing(
     assert not (tmp_path / "a").exists()
 
 
+def test_arrays_beyond_the_memory_are_named(
+    verify: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    """Fault: a size that cannot be is told as a MemoryError of no fixture."""
+    fixtures = tmp_path / "kernel" / "row_softmax.toml"
+    fixtures.write_text(fixtures.read_text().replace("rows = 2\n", 'rows = "2**45"\n'))
+    done = verify("run", "kernel", "--device", "cpu", "-k", "one-column", "-q")
+    assert done.returncode == EXIT_USAGE
+    assert "row_softmax.toml: one-column: symbols: the arrays of profile normal do not fit" in done.stderr
+    assert "rows = 35184372088832" in done.stderr
+
+
 def test_an_error_model_without_bounds_is_told(
     verify: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:

@@ -37,7 +37,8 @@ def build_case(contract: Contract, resolved: ResolvedFixture, profile: Profile) 
     except MemoryError as error:
         sizes = ", ".join(f"{name} = {value}" for name, value in resolved.symbols.items())
         raise ProfileError(
-            f"{empty.id}: its arrays do not fit into this machine's memory ({error}): {sizes}"
+            f"{fixture.file}: {fixture.name}: symbols: the arrays of profile {profile.name} do not fit into "
+            f"this machine's memory ({error}): {sizes}"
         ) from None
     at = f"{contract.name}: profile {profile.name}"
 

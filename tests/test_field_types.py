@@ -1,0 +1,71 @@
+"""A contract's fields: what Python takes and the suite would misread is refused, with file and field."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from verify.contract import Buffer, Contract, Global, Intermediate, Launcher, Plan, Refusal, Symbol
+from verify.discovery import ContractError, check_contract, find_contracts
+from verify.field_types import wrong_types
+
+RIGHT = Contract(
+    name="k",
+    source="k.cu",
+    symbols=("rows", Symbol("columns", default="rows")),
+    buffers=(Buffer("x", "f32", ("rows",)), Buffer("y", "f32", ["rows"], "out", live=None)),  # type: ignore[arg-type]
+    entry=Launcher("k", ("x", "y", "rows")),
+    reference=lambda case: {},
+    error_model=lambda case: {},
+)
+X = Buffer("x", "f32", ("rows",))
+
+
+def test_right_contracts_pass() -> None:
+    """Fault: a contract that says nothing wrong is refused."""
+    assert not list(wrong_types(RIGHT, Path("k")))
+    for contract in find_contracts():
+        assert not list(wrong_types(contract, Path("k")))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"architectures": "sm_90"},
+            "architectures: must be a tuple, is 'sm_90'; a tuple of one has a comma",
+        ),
+        ({"symbols": "rows"}, "symbols: must be a tuple, is 'rows'"),
+        ({"buffers": X}, "buffers: must be a tuple, is Buffer(...)"),
+        ({"buffers": (X, "y")}, "buffers: number 2 must be a Buffer, is 'y'"),
+        ({"buffers": (replace(X, shape="rows"),)}, "x: shape: must be a tuple, is 'rows'"),
+        ({"buffers": (replace(X, align="16"),)}, "x: align: must be an integer, is '16'"),
+        (
+            {"buffers": (replace(X, role="output"),)},
+            "x: role: must be in or out or inout or workspace, is 'output'",
+        ),
+        ({"buffers": (replace(X, overread="mask"),)}, "x: overread: must be strict or masked, is 'mask'"),
+        ({"buffers": (replace(X, live=(True,)),)}, "x: live: must be a function, is (True,)"),
+        ({"symbols": (Symbol("rows", "integer"),)}, "rows: kind: must be int or float or ints, is 'integer'"),  # type: ignore[arg-type]
+        ({"symbols": (Symbol("rows", minimum="1"),)}, "rows: minimum: must be an integer, is '1'"),  # type: ignore[arg-type]
+        ({"entry": "k"}, "entry: number 1 must be a Launcher or Global, is 'k'"),
+        ({"entry": (Launcher("k", "x"),)}, "k: args: must be a tuple or a list or a dict, is 'x'"),  # type: ignore[arg-type]
+        ({"entry": Global("k", "rows", (32,), ("x",))}, "k: grid: must be a tuple, is 'rows'"),  # type: ignore[arg-type]
+        ({"refusals": (Refusal("null", null="x"),)}, "null: null: must be a tuple, is 'x'"),  # type: ignore[arg-type]
+        ({"intermediates": (Intermediate("p", "x", "f32", "rows"),)}, "p: shape: must be a tuple"),  # type: ignore[arg-type]
+        ({"plan": Plan("plan", "Result", "tile")}, "plan: fields: must be a tuple, is 'tile'"),  # type: ignore[arg-type]
+        ({"reference": {}}, "reference: must be a function, is {}"),
+        ({"error_model": None}, "error_model: must be a function, is None"),
+        ({"batch": 3}, "batch: must be text, is 3"),
+        ({"row_reads": ("x",)}, "row_reads: must be a dict, is ('x',)"),
+        ({"name": None}, "name: must be text, is None"),
+    ],
+)
+def test_what_is_of_another_type_is_named(changes: dict[str, Any], said: str) -> None:
+    """Fault: a string is taken letter by letter, a misspelt role drops a check, or the suite falls over."""
+    with pytest.raises(ContractError) as caught:
+        check_contract(replace(RIGHT, **changes), Path("k_contract.py"))
+    assert str(caught.value).startswith(f"k_contract.py: {said}")
