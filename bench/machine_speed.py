@@ -1,7 +1,7 @@
 """How fast is the CPU device, in thread-instructions a second, with every check on and with none?
 
     python bench/machine_speed.py [KERNEL] [--fixture WORDS] [--arch sm_90] [--cores 1,2] [--sizes]
-                                  [--batch N]
+                                  [--batch N] [--processes]
 
 Runs every case of the fixtures of a kernel (default: flash_decode) on the CPU device, once a setting, and
 adds up the launches of that kernel alone: the harness's own kernels, start-up, parsing and transfers are not
@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -98,6 +99,20 @@ def measure(job: Job, tools: tuple[str, ...], cores: int, architecture: str, nee
     return Speed(tools, cores, len(own), sum(sizes), wall, processor, walls, sizes)
 
 
+def side_by_side(job: Job, tools: tuple[str, ...], cores: int, architecture: str, needle: str) -> float:
+    """Thread-instructions a second of ``cores`` processes at once, one core each: each does the whole pack.
+
+    What cores share (memory, caches, the two threads of a core) slows these down too, so this over one
+    process is the scaling that a machine without any cost of its own would have.
+    """
+    jobs = [replace(job, out=job.out.with_name(f"out-{number}")) for number in range(cores)]
+    for one in jobs:
+        one.out.mkdir(exist_ok=True)
+    with ThreadPoolExecutor(cores) as pool:
+        ended = list(pool.map(lambda one: measure(one, tools, 1, architecture, needle), jobs))
+    return sum(one.instructions for one in ended) / max(one.wall for one in ended)
+
+
 def prepared_job(kernel: str, words: str, architecture: str, folder: Path, batch: int = 1) -> Job:
     """One plain run of each case whose fixture's name holds ``words``, with ``batch`` times its rows."""
     (contract,) = find_contracts([kernel])
@@ -175,6 +190,11 @@ def main() -> None:
     parser.add_argument(
         "--batch", type=int, default=1, metavar="N", help="N times each fixture's batch rows: larger grids"
     )
+    parser.add_argument(
+        "--processes",
+        action="store_true",
+        help="also as many processes of one core side by side, which is all that the cores can give",
+    )
     parser.add_argument("--sizes", action="store_true", help="also tell launches apart by their size")
     given = parser.parse_args()
     cores = sorted({int(word) for word in given.cores.split(",")})
@@ -186,7 +206,18 @@ def main() -> None:
             [measure(job, *setting, given.arch, given.kernel.split("_")[0]) for setting in settings]
             for _ in range(given.repeats)
         ]
-    show([max(same, key=lambda one: one.rate) for same in zip(*runs, strict=True)])
+        needle = given.kernel.split("_")[0]
+        beside = {
+            (tools, count): max(side_by_side(job, tools, count, given.arch, needle) for _ in range(3))
+            for tools, count in settings
+            if given.processes and count > 1
+        }
+    fastest = [max(same, key=lambda one: one.rate) for same in zip(*runs, strict=True)]
+    show(fastest)
+    for (tools, count), rate in beside.items():
+        single = next(one.rate for one in fastest if one.tools == tools)
+        name = "all" if tools else "no"
+        print(f"{count} processes over 1, {name} checks: {rate / single:.2f} ({rate / 1e9:.3f} G a second)")
     if given.sizes:
         for same in zip(*runs, strict=True):
             show_sizes(same)

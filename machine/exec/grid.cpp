@@ -17,8 +17,9 @@
 namespace machine {
 namespace {
 
-// A launch is cut into at most this many chunks; the number does not depend on the cores that run them.
-constexpr std::uint64_t kChunks = 16;
+// How many chunks a launch is cut into: 16, and up to 64 where each still has some blocks, so that the last chunks to end do
+// not leave many cores idle. It does not depend on the cores that run them.
+std::uint64_t chunks_of(std::uint64_t blocks) { return std::min(blocks, std::clamp<std::uint64_t>(blocks / 4, 16, 64)); }
 // Rounds over all resident blocks in which every warp only polled and nothing changed, after which nothing will: this many
 // full quanta, or this many rounds when the warps yield by themselves (a bounded retry must come to its end before).
 constexpr std::uint64_t kIdleQuanta = 16;
@@ -295,7 +296,7 @@ LaunchResult launch(const LaunchRequest& request, const Options& options, Observ
   // A kernel whose threads all wait before they touch memory runs as if launched after the wait.
   const bool waited = program->waits_first && request.dependency_wait;
   const bool apart = !info.communicates && (waited || !program->waits_for_dependency || !request.dependency_wait);
-  info.chunks = apart ? std::min(blocks, kChunks) : 1;
+  info.chunks = apart ? chunks_of(blocks) : 1;
   if (request.cooperative && blocks > info.resident_limit) {
     result.status = LaunchStatus::unsupported;
     result.message = kernel->name() + ": a cooperative grid of " + std::to_string(blocks) + " blocks does not fit the device, which holds " + std::to_string(info.resident_limit);
