@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.signals import take_interrupts
 from verify.device.process_group import descendants
 from verify.device.select import NoDevice, select_device
 from verify.discovery import find_contracts
@@ -209,7 +210,9 @@ def test_an_ended_gate_leaves_no_kernel_running(tmp_path: Path, number: signal.S
         scratch = tmp_path / "scratch"
         scratch.mkdir()
         environment = {**os.environ, "TMPDIR": str(scratch)}
-        gate = subprocess.Popen(command, cwd=tmp_path, stderr=progress, env=environment)
+        gate = subprocess.Popen(
+            command, cwd=tmp_path, stderr=progress, env=environment, preexec_fn=take_interrupts
+        )
     try:
         deadline = time.monotonic() + 120
         while not (running := [p for p in descendants(gate.pid) if _is_harness(p)]):

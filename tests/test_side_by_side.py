@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.signals import take_interrupts
 from verify.blame import BlamedError
 from verify.device.cpu import CpuDevice
 from verify.device.process_group import descendants
@@ -120,6 +121,7 @@ def test_an_end_asked_for_leaves_no_process(tmp_path: Path, asked: signal.Signal
     gate = subprocess.Popen(
         [sys.executable, "-m", "verify", "run", "--device", "cpu"],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
+        preexec_fn=take_interrupts,
     )  # fmt: skip
     deadline = time.monotonic() + 60
     while len(below := descendants(gate.pid)) < 2 and time.monotonic() < deadline:
