@@ -22,26 +22,26 @@ std::string_view verb(const Party& p) {
 // What would order the two, as advice.
 std::string missing_edge(const BlockOrder& order, const Party& now, const Party& before, Stamp stamp, Relation relation) {
   if (relation == Relation::one_sided)
-    return "the reader goes on after its atomic without a __threadfence(); the writer's fence alone orders nothing for it";
+    return "put a __threadfence() after the reader's atomic; the writer's fence alone orders nothing for it";
   if (relation == Relation::narrow)
-    return "the fence or atomic between them has block scope and the other access is of another block: use "
-           "__threadfence() and a device-scope atomic";
+    return "use __threadfence() and a device-scope atomic: the fence or atomic between them has block scope and the "
+           "other access is of another block";
   if (now.block != before.block)
-    return "nothing orders the two blocks: a __threadfence() and an atomic after the first access, an atomic that sees it "
+    return "order the two blocks: a __threadfence() and an atomic after the first access, an atomic that sees it "
            "and a __threadfence() before the second, or two launches";
   if (before.async()) {
     const bool waited = before.touch != Touch::async_read && order.ordered(before.warp(), before.lane, before.actor,
                                                                            before.lane, stamp);
     if (!waited)
       return now.actor == before.warp() && now.lane == before.lane
-                 ? "the thread uses its own cp.async before cp.async.wait_group"
-                 : "no cp.async.wait_group by the copying thread, then a barrier, between the copy and this access";
-    return now.warp() == before.warp() ? "the copy was waited for, but no __syncwarp() or __syncthreads() follows the wait"
-                                       : "the copy was waited for, but no __syncthreads() follows the wait";
+                 ? "let the thread wait for its own cp.async (cp.async.wait_group) before it uses what was copied"
+                 : "put a cp.async.wait_group by the copying thread, then a barrier, between the copy and this access";
+    return now.warp() == before.warp() ? "put a __syncwarp() or __syncthreads() after the wait for the copy"
+                                       : "put a __syncthreads() after the wait for the copy";
   }
   if (now.warp() == before.warp())
-    return "no __syncwarp() that names both lanes lies between them; lanes of a warp do not run in lockstep";
-  return "no __syncthreads(), nor any other barrier that both warps join, lies between them";
+    return "put a __syncwarp() that names both lanes between them; lanes of a warp do not run in lockstep";
+  return "put a __syncthreads(), or another barrier that both warps join, between them";
 }
 
 }  // namespace

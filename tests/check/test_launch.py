@@ -14,7 +14,9 @@ from verify.case.pack import Difference, Intrusion, RunOutput
 from verify.case.run import Run
 from verify.check import launch
 from verify.check.launch import check_launch
+from verify.check.native import not_done
 from verify.check.refusals import refused_case
+from verify.check.subject import Ran
 from verify.contract import Launcher, Refusal
 from verify.device.interface import Execution, Job, RunResult, RunStatus, ToolRecord
 from verify.finding import Outcome, Verdict
@@ -208,3 +210,16 @@ def test_the_harness_itself_is_called_the_caller(tmp_path: Path) -> None:
     made.device.name = "cpu"
     (finding,) = check_launch(made)[0].findings
     assert finding.seen == "kernel k(int*) on stream 0 reads what the caller's work on stream 1 writes"
+
+
+def test_a_fault_on_bad_input_names_the_refusal(tmp_path: Path) -> None:
+    """Fault: a launcher that takes a null pointer is told as a fault of the case, which repeats nothing."""
+    made = subject(tmp_path, sweeps(), fixtures=("one",))
+    (case,) = [c for c in made.cases["one"].values() if c.profile == "normal"]
+    refused = Run("one.refuse-null-x", case, "refuse")
+    ended = RunResult(refused.id, RunStatus.FAULT, error="cudaErrorIllegalAddress")
+    outcome = not_done("launch", made, "one", [Ran(refused, ended, None)])
+    assert outcome is not None
+    (finding,) = outcome.findings
+    assert (finding.kind, finding.where) == ("fault on bad input", "refusal null-x")
+    assert finding.promised.startswith("bad input returns an error")

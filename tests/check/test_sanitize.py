@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -205,3 +206,12 @@ def test_an_analysis_record_and_a_consequence_are_no_second_finding() -> None:
     failed = ToolRecord("memcheck", text, text)
     assert distinct_faults([access, failed]) == [access]
     assert distinct_faults([failed]) == [failed]
+
+
+def test_the_touch_of_a_dead_byte_is_told_in_the_contracts_words(tmp_path: Path) -> None:
+    """Fault: a person reads of regions and heaps, which stand nowhere in kernel or contract."""
+    seen = replace(
+        record("memcheck", "Invalid read"), message="the bytes lie in no registered live region of their heap"
+    )
+    (outcome, *_) = check_tools(subject(tmp_path, lambda job: done(job, records=(seen,))), ["memcheck"])
+    assert outcome.findings[0].seen.startswith("the contract says that these bytes are dead")

@@ -91,7 +91,26 @@ def test_one_fault_under_several_checks_is_printed_once() -> None:
     outcomes = [Outcome.judge(c, "k", "edge", [replace(FINDING, check=c)]) for c in checks]
     text = printed(report_of(*outcomes))
     assert text.count("seen      write") == 1
-    assert "3 of this kind in all, in 1 case, under compare, poison, launch" in text
+    assert "3 of this fault in all, in 1 case, under compare, poison, launch" in text
+
+
+def test_one_fault_of_many_faces_is_printed_once_and_another_fixtures_beside_it() -> None:
+    """Fault: a wrong number fills the screen once for each way in which it shows; or a second fault, in a
+    fixture of its own, hides behind the first.
+    """
+    faces = (
+        ("compare", "NaN where none belongs"),
+        ("poison", "outside the bound"),
+        ("poison", "unwritten output"),
+    )
+    found = [replace(FINDING, check=c, kind=k, source=None, seen=f"seen as {k}") for c, k in faces]
+    other = replace(found[0], check="determinism", kind="depends on the schedule", case="k/wide/normal")
+    report = report_of(*(Outcome.judge(f.check, "k", "edge", [f]) for f in (*found, other)))
+    text = " ".join(printed(report).split())
+    assert text.count("seen as") == 2
+    assert "also as outside the bound, unwritten output" in text
+    assert "depends on the schedule in k/wide/normal" in text
+    assert printed(report, verbose=True).count("seen as") == 4
 
 
 def test_notes_and_warnings_are_printed() -> None:

@@ -175,6 +175,7 @@ def _row_findings(subject: Subject, pair: RowPair, ran: Mapping[str, Ran], repea
         differs = (together != single) & case.live(buffer.name)[0]
         if differs.any():
             at = tuple(int(i) for i in np.argwhere(differs)[0])
+            first = f"; first at {list(at)}" if at else ""
             findings.append(
                 Finding(
                     "determinism",
@@ -182,7 +183,7 @@ def _row_findings(subject: Subject, pair: RowPair, ran: Mapping[str, Ran], repea
                     pair.batch.case.id,
                     "row depends on its batch",
                     f"row {pair.row} of {buffer.name}: {int(differs.sum())} of {differs.size} elements have "
-                    f"other bits alone; first at {list(at)}",
+                    f"other bits alone{first}",
                     _ROW_PROMISE,
                     where=coordinates(pair.batch.case, buffer.name, (pair.row, *at)),
                     repeat=repeat,

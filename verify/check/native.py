@@ -8,6 +8,8 @@ from verify.check.subject import Ran, Subject
 from verify.device.interface import RunStatus
 from verify.finding import Finding, Outcome
 
+BAD_INPUT = "bad input returns an error, launches nothing and leaves every output untouched"
+
 
 def not_done(check: str, subject: Subject, fixture: str, ran: Sequence[Ran]) -> Outcome | None:
     """An outcome for runs that did not finish, or None when all did.
@@ -34,14 +36,16 @@ def not_done(check: str, subject: Subject, fixture: str, ran: Sequence[Ran]) -> 
 
 
 def _fault(check: str, kernel: str, ran: Ran, repeat: str) -> Finding:
+    run, refusal = ran.run, ran.run.id.partition(".refuse-")[2]
     hung = ran.result.status is RunStatus.TIMEOUT
     return Finding(
         check,
         kernel,
-        ran.run.case.id,
-        "hang" if hung else "fault",
+        run.case.id,
+        ("hang" if hung else "fault") + (" on bad input" if refusal else ""),
         ran.result.error or ("the kernel did not end in time" if hung else "the process died"),
-        "the call ends, without a CUDA error",
-        where=f"run {ran.run.id}",
+        BAD_INPUT if refusal else "the call ends, without a CUDA error",
+        where=f"refusal {refusal}" if refusal else f"run {run.id}",
         repeat=repeat,
+        details=(("mode", run.mode),) if run.mode not in ("once", "refuse") else (),
     )

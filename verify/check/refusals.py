@@ -11,12 +11,11 @@ import numpy as np
 from verify.case.case import Case
 from verify.case.run import Fill, Fills, Run
 from verify.check.matrix import cases_for
+from verify.check.native import BAD_INPUT
 from verify.check.subject import Ran, Subject
 from verify.contract import Buffer, Refusal
 from verify.finding import Finding
 from verify.oracle.formats import format_of
-
-_PROMISE = "bad input returns an error, launches nothing and leaves every output untouched"
 
 
 def refusal_runs(subject: Subject, fill: Fill) -> dict[str, list[Run]]:
@@ -88,7 +87,7 @@ def refusal_findings(subject: Subject, ran: Ran, repeat: str) -> list[Finding]:
             run.case.id,
             kind,
             text,
-            _PROMISE,
+            BAD_INPUT,
             where=f"refusal {run.id.partition('.refuse-')[2]}",
             repeat=repeat,
             details=(("changed", _changes(subject, run)),),

@@ -40,6 +40,8 @@ Racecheck gives a record for each byte, so one missing barrier can print gigabyt
 counts all, and a log that holds fewer than it counts is never clean.
 """
 
+_DEAD = "the contract says that these bytes are dead: an element outside live=, or padding between rows"
+
 PROMISED: Mapping[Tool, str] = {
     "memcheck": "no byte outside its own buffer is touched; under the strict rule no dead byte either",
     "initcheck": "nothing is read that was not written",
@@ -269,7 +271,7 @@ def _finding(
         subject.contract.name,
         run.case.id,
         record.kind,
-        record.message,
+        _DEAD if "no registered live region" in record.message else record.message,
         PROMISED[tool],
         severity=Severity(record.severity),
         source=record.source,

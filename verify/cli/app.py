@@ -29,6 +29,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
     help="Proves that a hand-written CUDA kernel computes the right numbers, touches only the bytes it may "
     "touch, and synchronises properly: on a GPU, or on the CPU device where there is none.",
     epilog="Exit codes: 0 clean, 1 findings, 2 usage, 3 inconclusive or not run.",

@@ -26,7 +26,7 @@ def _complete_check(incomplete: str) -> list[str]:
 Kernels = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[KERNEL]...",
+        metavar="KERNEL",
         help="A kernel's name, its contract file, its .cu, or a folder to search. Default: every contract of "
         "the suite.",
         autocompletion=_complete_kernel,

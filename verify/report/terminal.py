@@ -20,7 +20,17 @@ _CELL = {
     Verdict.NOT_RUN: ("not run", "yellow"),
 }
 SHOWN_FINDINGS = 1
-"""Of one kernel and kind; the rest are the same fault in other fixtures and checks more often than not."""
+"""Of one kernel and fault; the rest are the same in other fixtures and checks more often than not."""
+
+_SAME_FAULT = (
+    {
+        *("outside the bound", "not bit-equal", "NaN where none belongs", "no NaN where one belongs"),
+        *("unwritten output", "output depends on dead bytes", "row depends on its batch"),
+        *("depends on the schedule", "not repeatable", "streams disturb each other"),
+    },
+    {"dead row read", "row not read as often as promised", "padding read"},
+)
+"""Kinds in which one fault shows itself in one fixture: wrong outputs, and wrong reads."""
 
 
 def print_report(report: Report, console: Console, verbose: bool = False) -> None:
@@ -92,24 +102,55 @@ def _print_findings(findings: Iterable[Finding], console: Console, verbose: bool
     alike: dict[tuple[str, str, Severity], list[Finding]] = {}
     for finding in findings:
         alike.setdefault((finding.kernel, finding.kind, finding.severity), []).append(finding)
+    groups = list(alike.values()) if verbose else _folded(alike.values())
     hidden = 0
-    for group in alike.values():
+    for group in groups:
         shown = group if verbose else group[:SHOWN_FINDINGS]
         hidden += len(group) - len(shown)
         for finding in shown:
             console.print()
             console.print(finding_text(finding), highlight=False, soft_wrap=True)
         if len(shown) < len(group):
-            console.print(f"  also      {_places(group)}", markup=False, highlight=False)
+            console.print(f"  also      {_places(group)}", markup=False, highlight=False, soft_wrap=True)
     if hidden:
-        console.print(f"\n{hidden} more findings of the same kinds: --verbose prints all, --json keeps all")
+        console.print(f"\n{hidden} more findings of the same faults: --verbose prints all, --json keeps all")
+
+
+def _folded(groups: Iterable[list[Finding]]) -> list[list[Finding]]:
+    """Kinds that show one fault in several ways are one group, where all their fixtures have it."""
+    kept: list[list[Finding]] = []
+    for group in groups:
+        family = _family(group)
+        fixtures = {_fixture(f) for f in group}
+        same = [k for k in kept if family is not None and _family(k) == family]
+        first = next((k for k in same if fixtures <= {_fixture(f) for f in k}), None)
+        if first is None:
+            kept.append(list(group))
+        else:
+            first += group
+    return kept
+
+
+def _family(group: list[Finding]) -> tuple[str, int, Severity] | None:
+    """What a fault of this kind shows itself in, by kernel; None for a kind that stands for itself."""
+    first = group[0]
+    number = next((n for n, kinds in enumerate(_SAME_FAULT) if first.kind in kinds), None)
+    return None if number is None else (first.kernel, number, first.severity)
+
+
+def _fixture(finding: Finding) -> str:
+    """The fixture of a finding, which stands second in its case."""
+    return (*finding.case.split("/"), "")[1]
 
 
 def _places(group: list[Finding]) -> str:
-    """How many findings of a kind there are, under which checks and in how many cases."""
-    checks = ", ".join(dict.fromkeys(f.check for f in group))
+    """How many findings there are of a fault, of which kinds, under which checks and in how many cases."""
     cases = len({f.case for f in group})
-    return f"{len(group)} of this kind in all, in {cases} case{'s' if cases > 1 else ''}, under {checks}"
+    checks = ", ".join(dict.fromkeys(f.check for f in group))
+    others = dict.fromkeys(f.kind for f in group if f.kind != group[0].kind)
+    kinds = f"; also as {', '.join(others)}" if others else ""
+    counted = f"{len(group)} of this fault in all, in {cases} case{'s' if cases > 1 else ''}"
+    return f"{counted}, under {checks}{kinds}"
 
 
 def finding_text(finding: Finding) -> str:
