@@ -138,6 +138,8 @@ def _contracts_named(kernel: str, folders: Iterable[Path]) -> list[Contract]:
         beside = path.with_name(f"{path.stem}{SUFFIX}")
         if path.suffix == ".cu" and beside.is_file():
             return [load_contract(beside)]
+        if beside.is_file():
+            raise ContractError(f"{path}: is neither a contract nor a .cu; name {beside.name}")
         raise ContractError(f"{path}: has no contract; write {beside.name} beside it")
     candidates = [*own_contract_files(), *(p for f in folders for p in contract_files_below(f))]
     for candidate in candidates:

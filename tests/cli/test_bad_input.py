@@ -66,6 +66,7 @@ def test_a_contract_that_ends_the_process_is_not_clean(
     ("words", "environment", "said"),
     [
         (["run", ""], {}, "name is empty"),
+        (["run", "kernel/row_softmax.toml"], {}, "name row_softmax_contract.py"),
         (["run", "kernel", "--check", "compare"], {"VERIFY_RUN_SECONDS": "-1"}, "VERIFY_RUN_SECONDS"),
         (["run", "kernel", "--check", "compare"], {"VERIFY_CACHE_BYTES": "lots"}, "VERIFY_CACHE_BYTES"),
         (["run", "kernel", "--check", "compare"], {"VERIFY_CACHE": "/dev/null/x"}, "set VERIFY_CACHE"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -184,12 +185,14 @@ def _run_lines(finding: Finding, name: str, swept: bool, judged: bool, device: D
     with_tool = shlex.join(arguments(tool, (2026, 4, 0, 0), {})) if tool else ""
     on_gpu = f'"${{SANITIZER:-compute-sanitizer}}" {with_tool} {harness}' if tool else harness
     on_cpu = (
-        f'"${{PYTHON:-python3}}" -m verify sanitize --device cpu --arch {device.architecture} '
+        f'"$PYTHON" -m verify sanitize --device cpu --arch {device.architecture} '
         f"--tool {tool or 'none'} -- {harness}"
     )
     preload = [f"export LD_PRELOAD=$PWD/{_INTERPOSER}.so"] if swept else []
     lines = [
         "# DEVICE=gpu runs it on the GPU, DEVICE=cpu on the suite's CPU device; without, what found it.",
+        f"PYTHON=${{PYTHON:-{shlex.quote(sys.executable)}}}",
+        'command -v "$PYTHON" > /dev/null || PYTHON=python3',
         "rm -rf out && mkdir out",
         *preload,
         f'if [ "${{DEVICE:-{device.kind}}}" = gpu ]; then',
