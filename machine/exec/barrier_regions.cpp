@@ -69,12 +69,27 @@ std::vector<std::uint32_t> FlowGraph::barriers_between(std::uint32_t from, std::
   return found;
 }
 
+bool FlowGraph::meet_in_life(std::uint32_t meeting) const { return meeting != kNever && meeting != end() && !blocks[meeting].only_ends; }
+
 BarrierRegion region_of(const FlowGraph& graph, std::uint32_t meeting, std::uint32_t taken, std::uint32_t next) {
-  if (meeting == FlowGraph::kNever || meeting == graph.end() || graph.blocks[meeting].only_ends) return {};
+  if (!graph.meet_in_life(meeting)) return {};
   auto if_taken = graph.barriers_between(taken, meeting), if_not = graph.barriers_between(next, meeting);
   // Where both sides have barriers, threads wait on either side, and what they miss shows when they meet.
   if (if_taken.empty() == if_not.empty()) return {};
-  return if_taken.empty() ? BarrierRegion{std::move(if_not), true} : BarrierRegion{std::move(if_taken), false};
+  return if_taken.empty() ? BarrierRegion{std::move(if_not), true, {}} : BarrierRegion{std::move(if_taken), false, {}};
+}
+
+BarrierRegion region_of(const FlowGraph& graph, std::uint32_t meeting, const std::vector<std::uint32_t>& targets) {
+  BarrierRegion region;
+  if (!graph.meet_in_life(meeting)) return region;
+  for (const auto target : targets) {
+    const auto found = graph.barriers_between(target, meeting);
+    region.barriers.insert(region.barriers.end(), found.begin(), found.end());
+    region.past_at.push_back(found.empty());
+  }
+  std::sort(region.barriers.begin(), region.barriers.end());
+  if (std::find(region.past_at.begin(), region.past_at.end(), true) == region.past_at.end()) return {};
+  return region;
 }
 
 }  // namespace machine

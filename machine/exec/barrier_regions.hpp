@@ -8,11 +8,12 @@
 
 namespace machine {
 
-// What lies on one side of a branch and not on the other: barriers of the whole block, by statement, before the place where
-// both sides meet again. A thread that takes the other side passes them by.
+// What lies on one side of a branch and not on the other: barriers of the whole block and calls of functions with some, by
+// statement, before the place where both sides meet again. A thread that takes the other side passes them by.
 struct BarrierRegion {
   std::vector<std::uint32_t> barriers;
   bool past_when_taken = false;  // the branch that is taken leads past them
+  std::vector<bool> past_at;     // of an indexed branch: these indices do
 };
 
 // Of a branch or barrier that was given one.
@@ -33,6 +34,8 @@ struct FlowGraph {
   std::uint32_t end() const { return static_cast<std::uint32_t>(blocks.size()); }
   // The first block behind each block that every thread comes to, whichever way it goes.
   std::vector<std::uint32_t> meeting_points() const;
+  // Whether threads that meet there have anything left to do.
+  bool meet_in_life(std::uint32_t meeting) const;
   // The barriers on the way from block `from` to block `to`, in ascending order.
   std::vector<std::uint32_t> barriers_between(std::uint32_t from, std::uint32_t to) const;
 };
@@ -40,5 +43,7 @@ struct FlowGraph {
 // The region of a branch in a block that goes to `taken` or to `next`; no barriers where it passes none by. An early return
 // passes none by: its sides meet again only in the end of the thread, and threads that have ended are not waited for.
 BarrierRegion region_of(const FlowGraph& graph, std::uint32_t meeting, std::uint32_t taken, std::uint32_t next);
+// The same for an indexed branch that goes to one of `targets`.
+BarrierRegion region_of(const FlowGraph& graph, std::uint32_t meeting, const std::vector<std::uint32_t>& targets);
 
 }  // namespace machine

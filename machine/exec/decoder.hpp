@@ -118,9 +118,10 @@ class Decoder {
   bool untouched_memory() const;
   // The instruction ends a basic block (a new one begins behind it), and its lanes go on there, or never do.
   void ends_block(bool goes_on = true);
-  // Of the instruction just emitted: threads end here, or wait for all others of the block.
+  // Of the instruction just emitted: threads end here, or wait for all others of the block, or call what may wait for them.
   void thread_ends() { ends_.push_back(last_inst()); }
-  void waits_for_block() { barriers_.push_back(last_inst()); }
+  void waits_for_block() { barriers_.push_back(last_inst()), function.waits = true; }
+  void calls_function(Function& callee);
   void label_target(Inst& inst, std::string_view label);  // resolved when its scope closes
   const std::vector<std::string_view>* branch_targets(std::string_view name) const;
   // Target patched into element `index` of a table owned by the function.
@@ -194,6 +195,7 @@ class Decoder {
   std::vector<std::uint32_t> block_insts_;           // first instruction of each basic block
   std::vector<bool> block_goes_on_;                  // into the block behind it
   std::vector<std::uint32_t> ends_, barriers_;       // instructions at which threads end, or wait for their block
+  std::vector<std::uint32_t> waiting_calls_;         // of functions in which they may
   const FrameLayout* layout_;
   std::uint32_t register_base_ = 0, next_register_ = 0;
 
@@ -213,7 +215,8 @@ const Opcode* find_opcode(std::string_view base);
 const Inst* set_mode(const Inst& i, Warp& w, Mask mask);
 // First instruction of every basic block: counts, and the place where fragments meet and give way.
 const Inst* enter_block(const Inst& i, Warp& w, Mask mask);
-// A branch of which one way leads past a barrier of the block; its region is in `imm`.
+// Branches of which one way leads past a barrier of the block; the region is in `imm`.
 const Inst* branch_past_barriers(const Inst& i, Warp& w, Mask mask);
+const Inst* branch_indexed_past_barriers(const Inst& i, Warp& w, Mask mask);
 
 }  // namespace machine

@@ -60,6 +60,12 @@ void Decoder::ends_block(bool goes_on) {
   if (!goes_on && guard_ == true_) block_goes_on_.back() = false;
 }
 
+void Decoder::calls_function(Function& callee) {
+  function.calls = true;
+  function.callees.push_back(&callee);
+  if (program.waiting.contains(callee.name)) waiting_calls_.push_back(last_inst());
+}
+
 std::uint32_t Decoder::block_of(std::uint32_t inst) const {
   return static_cast<std::uint32_t>(std::upper_bound(block_insts_.begin(), block_insts_.end(), inst) - block_insts_.begin() - 1);
 }
@@ -76,11 +82,12 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> Decoder::edges() const {
 
 // Gives each branch of which one way leads past a barrier, and each barrier with a predicate, the region that it passes by.
 void Decoder::note_passed_barriers() {
-  if (barriers_.empty()) return;
+  if (barriers_.empty() && waiting_calls_.empty()) return;
   FlowGraph graph;
   graph.blocks.resize(block_insts_.size());
   for (const auto& [from, to] : edges()) graph.blocks[from].next.push_back(to);
-  for (const auto inst : barriers_) graph.blocks[block_of(inst)].barriers.push_back(function.code[inst].pc);
+  for (const auto* list : {&barriers_, &waiting_calls_})
+    for (const auto inst : *list) graph.blocks[block_of(inst)].barriers.push_back(function.code[inst].pc);
   for (const auto inst : ends_) {
     const auto b = block_of(inst);
     graph.blocks[b].ends = true;
@@ -92,7 +99,7 @@ void Decoder::note_passed_barriers() {
   };
   for (const auto inst : barriers_) {
     const auto b = block_of(inst);
-    if (function.code[inst].guard != true_ && !graph.blocks[b + 1].only_ends) keep(function.code[inst], {{function.code[inst].pc}, false});
+    if (function.code[inst].guard != true_ && !graph.blocks[b + 1].only_ends) keep(function.code[inst], {{function.code[inst].pc}, false, {}});
   }
   const auto meeting = graph.meeting_points();
   for (const auto& [inst, target] : inst_targets_) {
@@ -101,6 +108,14 @@ void Decoder::note_passed_barriers() {
     BarrierRegion region = region_of(graph, meeting[b], block_of(target), b + 1);
     if (region.barriers.empty()) continue;
     function.code[inst].fn = branch_past_barriers;
+    keep(function.code[inst], std::move(region));
+  }
+  for (const auto& [inst, table] : inst_tables_) {
+    std::vector<std::uint32_t> targets;
+    for (const auto target : tables_[table]) targets.push_back(block_of(target));
+    BarrierRegion region = region_of(graph, meeting[block_of(inst)], targets);
+    if (region.barriers.empty()) continue;
+    function.code[inst].fn = branch_indexed_past_barriers;
     keep(function.code[inst], std::move(region));
   }
 }
@@ -206,6 +221,19 @@ void decode_functions(Program& program, const ModuleText& module, const Function
   }
 }
 
+// Names of the functions in which threads may wait for their block, by themselves or in what they call.
+std::unordered_set<std::string> waiting_functions(Program& program) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (Function& f : program.functions)
+      if (!f.waits && std::any_of(f.callees.begin(), f.callees.end(), [](const Function* c) { return c->waits; })) f.waits = changed = true;
+  }
+  std::unordered_set<std::string> names;
+  for (const Function& f : program.functions)
+    if (f.waits) names.insert(f.name);
+  return names;
+}
+
 }  // namespace
 
 std::unique_ptr<Program> decode_program(const ModuleText& module, const FunctionText& kernel, const SharedLayout& shared,
@@ -218,8 +246,10 @@ std::unique_ptr<Program> decode_program(const ModuleText& module, const Function
     return program;
   };
   std::vector<FrameLayout> layouts;
-  decode_functions(*fresh(), module, kernel, options, layouts);
+  const auto learned = fresh();
+  decode_functions(*learned, module, kernel, options, layouts);
   auto program = fresh();
+  program->waiting = waiting_functions(*learned);
   decode_functions(*program, module, kernel, options, layouts);
   const Function& entry = program->functions.front();
   program->local.bytes = entry.local_bytes;

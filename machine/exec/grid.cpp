@@ -98,6 +98,10 @@ void stall(Worker& k, const std::vector<Block*>& resident, LaunchStatus status, 
     }
     detail += (shown == 1 ? ": " : "; ") + waiting(*b, 8);
   }
+  // Barriers of whole blocks at which some wait in vain, because others have passed them by.
+  for (Block* b : resident)
+    for (std::uint32_t id = 0; id < b->barriers.size(); ++id)
+      if (status == LaunchStatus::deadlock && b->passed && b->barriers[id].in_use && b->barriers[id].expected == 0) tell_passed(*b, id);
   if (k.observer != nullptr && !resident.empty()) {
     const Block& b = *resident.front();
     for (std::uint32_t n = 0; n < b.warp_count; ++n) {

@@ -80,46 +80,12 @@ void arrive(const Inst& i, Warp& w, Mask lanes, const Frame& frame) {
   }
 }
 
-// Threads that wait here while others have taken a way past this barrier, and are counted in because they have ended or wait
-// at another one.
-void tell_passed(Block& block, std::uint32_t id) {
-  const BarrierState& b = block.barriers[id];
-  const auto waits = [&](const Fragment& f) { return f.wait == Stop::barrier && f.barrier == id; };
-  for (std::uint32_t n = 0; n < block.warp_count; ++n) {
-    Warp& waiting = *block.warps[n];
-    for (const Fragment& here : waiting.others) {
-      if (!waits(here)) continue;
-      for (std::uint32_t m = 0; m < block.warp_count; ++m) {
-        Warp& other = *block.warps[m];
-        Mask elsewhere = ~other.alive;
-        for (const Fragment& f : other.others)
-          if (waits(f) && f.pc != here.pc) elsewhere |= f.lanes;
-        for (const PassedBy& p : other.passed) {
-          const auto& barriers = region_at(*p.at).barriers;
-          if ((p.lanes & elsewhere) == 0 || !std::binary_search(barriers.begin(), barriers.end(), here.pc->pc)) continue;
-          const WarpPoint past = other.point(*p.at, p.lanes & elsewhere);
-          FaultEvent e;
-          e.fault = Fault::passed_barrier;
-          e.lanes = here.lanes;
-          e.detail = "threads wait here that others of the block have passed by: those have ended, or wait at another barrier";
-          e.other = &past;
-          waiting.observer->fault(waiting.point(*here.pc, here.lanes), e);
-        }
-      }
-    }
-  }
-  block.passed = false;
-  for (std::uint32_t n = 0; n < block.warp_count; ++n) {
-    auto& passed = block.warps[n]->passed;
-    for (PassedBy& p : passed) p.lanes &= ~b.arrived[n];
-    std::erase_if(passed, [](const PassedBy& p) { return p.lanes == 0; });
-    block.passed = block.passed || !passed.empty();
-  }
-}
-
 void release(Block& block, Worker& k, std::uint32_t id) {
   BarrierState& b = block.barriers[id];
-  if (block.passed && b.expected == 0) tell_passed(block, id);
+  if (block.passed && b.expected == 0) {
+    tell_passed(block, id);
+    settle_passed(block);
+  }
   if (k.observer != nullptr)
     k.observer->barrier_release(block.info, {id, {b.arrived.data(), block.warp_count}, {b.waited.data(), block.warp_count}});
   for (std::uint32_t n = 0; n < block.warp_count; ++n) {
@@ -262,17 +228,6 @@ void fence_decode(Decoder& d) {
 }
 
 }  // namespace
-
-void pass_by(Warp& w, const Inst& i, Mask lanes) {
-  if (w.observer == nullptr) return;
-  w.block->passed = true;
-  for (PassedBy& p : w.passed)
-    if (p.at == &i) {
-      p.lanes |= lanes;
-      return;
-    }
-  w.passed.push_back({&i, lanes});
-}
 
 void check_barriers(Block& block, Worker& k) {
   for (std::uint32_t id = 0; id < 16; ++id) {

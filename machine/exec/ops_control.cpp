@@ -227,7 +227,7 @@ void brx(Decoder& d) {
   Inst& i = d.emit(branch_indexed);
   i.a = a, i.extra = static_cast<std::uint32_t>(list->size());
   d.use_table(i, table);
-  d.ends_block();
+  d.ends_block(false);
 }
 
 Slot area_of(Decoder& d, const Operand& o, unsigned bytes) {
@@ -272,11 +272,11 @@ void call_decode(Decoder& d) {
   };
   for (std::size_t k = 0; k < arguments.size(); ++k) add(arguments[k], callee->formals[k]);
   for (std::size_t k = 0; k < results.size(); ++k) add(results[k], callee->results[k]);
-  d.function.calls = true;
   const Slot* kept = d.keep(std::move(slots));
   Inst& i = d.emit(call);
   i.slots = kept;
   i.imm = reinterpret_cast<std::int64_t>(callee);
+  d.calls_function(*callee);
   d.ends_block();
 }
 
@@ -328,6 +328,15 @@ const Inst* branch_past_barriers(const Inst& i, Warp& w, Mask mask) {
   const Mask past = region_at(i).past_when_taken ? taken : w.active & ~taken;
   if (past != 0) pass_by(w, i, past);
   return branch(i, w, mask);
+}
+
+const Inst* branch_indexed_past_barriers(const Inst& i, Warp& w, Mask mask) {
+  const auto* index = w.at<const std::uint32_t>(i.a);
+  const auto& past_at = region_at(i).past_at;
+  Mask past = 0;
+  for_lanes(mask & w.active, [&](unsigned l) { past |= Mask{index[l] < past_at.size() && past_at[index[l]]} << l; });
+  if (past != 0) pass_by(w, i, past);
+  return branch_indexed(i, w, mask);
 }
 
 std::span<const Opcode> control_opcodes() {

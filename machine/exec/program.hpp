@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "barrier_regions.hpp"
@@ -53,6 +54,8 @@ struct Function {
   std::uint32_t predicate_room = 0;   // where the next predicate goes
   std::uint32_t local_bytes = 0;      // own local arrays
   bool calls = false;
+  bool waits = false;                 // threads meet a barrier of their block in it, or in what it calls
+  std::vector<Function*> callees;
   std::vector<ParamArea> formals, results;
   std::deque<std::vector<Slot>> slot_lists;
   std::deque<std::vector<std::byte>> blobs;
@@ -76,6 +79,7 @@ struct Program {
   std::string kernel;
   std::deque<Function> functions;  // [0] is the kernel
   std::unordered_map<std::string, Function*> by_name;
+  std::unordered_set<std::string> waiting;  // functions that `waits` will hold of, known before they are decoded
   std::vector<Statement> statements;
   std::vector<SourcePosition> positions{1};
   std::uint32_t block_count = 0;

@@ -27,10 +27,16 @@ std::string waiting(const Block& block, unsigned most);
 // ---- barrier.cpp
 // Lanes of the running fragment arrive at a barrier; returns where to go on.
 void check_barriers(Block& block, Worker& worker);
-// Lanes take a way past the barriers in the region of `i`.
-void pass_by(Warp& w, const Inst& i, Mask lanes);
 // No fragment of this warp can run, and some wait at an aligned barrier for lanes that are elsewhere.
 void settle_gathering(Warp& w);
+
+// ---- passed_barriers.cpp
+// Lanes take a way past the barriers in the region of `i`.
+void pass_by(Warp& w, const Inst& i, Mask lanes);
+// Tells of threads that wait at barrier `id`, where others missed it: those have ended, or wait at a barrier elsewhere.
+void tell_passed(Block& block, std::uint32_t id);
+// Every thread that is left has met a barrier of the block.
+void settle_passed(Block& block);
 
 // ---- async.cpp
 // Lands the copies of `w` for the lanes and copies that `wanted` picks. `point` is where the landing is told.

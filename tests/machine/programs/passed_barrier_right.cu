@@ -1,5 +1,6 @@
 // What threads may leave out: an early return before all barriers, also from a loop; a named barrier that counts others; all
-// of the kernel inside the condition; and a loop that ends at once for all. Nothing here passes a barrier by.
+// of the kernel inside the condition; a loop that ends at once for all; and a return after rounds, or a loop in a called
+// function, whose barriers nobody met or all did. Nothing here passes a barrier by.
 #include "require.cuh"
 
 __global__ void returns(const int* in, int* out, int rows) {
@@ -66,12 +67,58 @@ __global__ void even(const int* in, int* out, int turns) {
   out[t] = sum;
 }
 
+__global__ void left_out_by_all(int* out, int rounds) {
+  int t = threadIdx.x;
+#pragma unroll 1
+  for (int round = 0; round < rounds; ++round) {
+    if (round % 2) __syncthreads();
+    out[t] = round;
+    if (round >= 2 && t >= 64) return;
+  }
+}
+
+__global__ void returns_after_rows(int* out, int rows, int steps) {
+  __shared__ int tile[128];
+  int t = threadIdx.x, sum = 0;
+#pragma unroll 1
+  for (int row = 0; row < rows; ++row) {
+#pragma unroll 1
+    for (int k = 0; k < steps; ++k) {
+      tile[t] = t + k;
+      __syncthreads();
+      sum += tile[(t + 1) % (128 - 32 * row)];
+      __syncthreads();
+    }
+    out[t] = sum;
+    if (t >= 96 - 32 * row) return;
+  }
+}
+
+__device__ __noinline__ int neighbour(int* tile, int value) {
+  tile[threadIdx.x] = value;
+  __syncthreads();
+  value = tile[threadIdx.x ^ 1];
+  __syncthreads();
+  return value;
+}
+
+__global__ void all_call(int* out, int turns) {
+  __shared__ int tile[128];
+  int t = threadIdx.x;
+#pragma unroll 1
+  for (int turn = 0; turn < turns; ++turn) {
+    if (turn > 0) out[t] += neighbour(tile, t);
+    if (t >= 128 - 32 * turn) return;
+  }
+}
+
 int main() {
   constexpr int threads = 128;
   int *in, *out, host[threads];
   for (int i = 0; i < threads; ++i) host[i] = i % 4 + 1;
   REQUIRE(cudaMalloc(&in, sizeof host));
-  REQUIRE(cudaMalloc(&out, sizeof host));
+  REQUIRE(cudaMalloc(&out, 2 * sizeof host));
+  REQUIRE(cudaMemset(out, 0, 2 * sizeof host));
   REQUIRE(cudaMemcpy(in, host, sizeof host, cudaMemcpyHostToDevice));
   for (const int rows : {64, 77}) {
     returns<<<1, threads>>>(in, out, rows);
@@ -80,6 +127,9 @@ int main() {
   }
   specialised<<<1, threads>>>(in, out);
   for (const int turns : {0, 1, 5}) even<<<1, threads>>>(in, out, turns);
+  left_out_by_all<<<1, threads>>>(out + threads, 6);
+  returns_after_rows<<<1, threads>>>(out + threads, 3, 2);
+  all_call<<<1, threads>>>(out + threads, 4);
   REQUIRE(cudaDeviceSynchronize());
   REQUIRE(cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost));
   return host[0] == 5 * 4 + 10 + 1 ? 0 : 4;
