@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-from verify.contract import Buffer, Contract, Global, Intermediate, Launcher, Plan, Refusal, Symbol
+from verify.contract import (
+    Buffer,
+    Contract,
+    DtypeChoice,
+    Global,
+    Intermediate,
+    Launcher,
+    Plan,
+    Refusal,
+    Symbol,
+)
 from verify.discovery import ContractError, check_contract, find_contracts
 from verify.field_types import wrong_types
 
@@ -22,6 +32,10 @@ RIGHT = Contract(
     error_model=lambda case: {},
 )
 X = Buffer("x", "f32", ("rows",))
+
+
+def torch_like(case: object) -> dict[str, object]:
+    return {}
 
 
 def test_right_contracts_pass() -> None:
@@ -40,7 +54,7 @@ def test_right_contracts_pass() -> None:
         ),
         ({"symbols": "rows"}, "symbols: must be a tuple, is 'rows'"),
         ({"buffers": X}, "buffers: must be a tuple, is Buffer(...)"),
-        ({"buffers": (X, "y")}, "buffers: number 2 must be a Buffer, is 'y'"),
+        ({"buffers": (X, "y")}, "buffers: number 2: must be a Buffer, is 'y'"),
         ({"buffers": (replace(X, shape="rows"),)}, "x: shape: must be a tuple, is 'rows'"),
         ({"buffers": (replace(X, align="16"),)}, "x: align: must be an integer, is '16'"),
         (
@@ -51,8 +65,8 @@ def test_right_contracts_pass() -> None:
         ({"buffers": (replace(X, live=(True,)),)}, "x: live: must be a function, is (True,)"),
         ({"symbols": (Symbol("rows", "integer"),)}, "rows: kind: must be int or float or ints, is 'integer'"),  # type: ignore[arg-type]
         ({"symbols": (Symbol("rows", minimum="1"),)}, "rows: minimum: must be an integer, is '1'"),  # type: ignore[arg-type]
-        ({"entry": "k"}, "entry: number 1 must be a Launcher or Global, is 'k'"),
-        ({"entry": (Launcher("k", "x"),)}, "k: args: must be a tuple or a list or a dict, is 'x'"),  # type: ignore[arg-type]
+        ({"entry": "k"}, "entry: must be a Launcher or a Global or a tuple, is 'k'"),
+        ({"entry": (Launcher("k", "x"),)}, "k: args: must be a tuple or a dict, is 'x'"),  # type: ignore[arg-type]
         ({"entry": Global("k", "rows", (32,), ("x",))}, "k: grid: must be a tuple, is 'rows'"),  # type: ignore[arg-type]
         ({"refusals": (Refusal("null", null="x"),)}, "null: null: must be a tuple, is 'x'"),  # type: ignore[arg-type]
         ({"intermediates": (Intermediate("p", "x", "f32", "rows"),)}, "p: shape: must be a tuple"),  # type: ignore[arg-type]
@@ -62,6 +76,13 @@ def test_right_contracts_pass() -> None:
         ({"batch": 3}, "batch: must be text, is 3"),
         ({"row_reads": ("x",)}, "row_reads: must be a dict, is ('x',)"),
         ({"name": None}, "name: must be text, is None"),
+        ({"architectures": (90,)}, "architectures: number 1: must be text, is 90"),
+        ({"exact": (("normal", 1),)}, "exact: number 1: number 2: must be text, is 1"),
+        (
+            {"buffers": (replace(X, dtype=DtypeChoice("kind", "f32")),)},  # type: ignore[arg-type]
+            "x: dtype: choices: must be a tuple, is 'f32'",
+        ),
+        ({"parity": [torch_like]}, "parity: must be a dict"),
     ],
 )
 def test_what_is_of_another_type_is_named(changes: dict[str, Any], said: str) -> None:

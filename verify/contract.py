@@ -250,7 +250,7 @@ class Contract:
     @property
     def entries(self) -> tuple[Entry, ...]:
         """The launches of one call, in order."""
-        return self.entry if isinstance(self.entry, tuple) else (self.entry,)
+        return tuple(self.entry) if isinstance(self.entry, tuple | list) else (self.entry,)
 
     def buffer(self, name: str) -> Buffer:
         """The buffer of that name. Raises KeyError with the known names."""
