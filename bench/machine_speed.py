@@ -23,7 +23,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from verify.case.build import build_cases
 from verify.case.pack import write_pack
 from verify.check.matrix import filled_run
 from verify.contract import Contract
@@ -33,11 +32,9 @@ from verify.device.interface import TOOLS, Job
 from verify.device.machine_build import machine_library
 from verify.device.program import ProgramOptions, machine_environment
 from verify.device.session import harness_command
-from verify.discovery import find_contracts, fixture_file
-from verify.fixture.resolve import resolve_fixtures
-from verify.fixture.schema import Fixture, load_fixtures
-from verify.harness.build import build_harness
-from verify.harness.plan import query_plans
+from verify.discovery import find_contracts
+from verify.fixture.schema import Fixture
+from verify.gate import prepare
 
 SIZES = (
     (0, 100_000, "below 0.1 M"),
@@ -116,21 +113,20 @@ def side_by_side(job: Job, tools: tuple[str, ...], cores: int, architecture: str
 def prepared_job(kernel: str, words: str, architecture: str, folder: Path, batch: int = 1) -> Job:
     """One plain run of each case whose fixture's name holds ``words``, with ``batch`` times its rows."""
     (contract,) = find_contracts([kernel])
-    build = build_harness(contract, architecture, lambda line: print(line, file=sys.stderr))
-    fixtures = [f for f in load_fixtures(fixture_file(contract), contract) if words in f.name]
-    if not fixtures:
-        raise SystemExit(f"no fixture of {kernel} has {words!r} in its name")
-    resolved = resolve_fixtures(
-        [grown(fixture, contract, batch) for fixture in fixtures],
+    ready = prepare(
         contract,
-        (lambda asked: query_plans(build, contract, asked, MULTIPROCESSORS[architecture]))
-        if contract.plan
-        else None,
+        lambda names: [name for name in names if words in name],
+        architecture,
+        MULTIPROCESSORS[architecture],
+        lambda line: print(line, file=sys.stderr),
+        changed=lambda fixture: grown(fixture, contract, batch),
     )
-    runs = [filled_run(case, "nan") for one in resolved for case in build_cases(contract, one)]
+    runs = [filled_run(case, "nan") for cases in ready.cases.values() for case in cases.values()]
+    if not runs:
+        raise SystemExit(f"no fixture of {kernel} has {words!r} in its name")
     pack = write_pack(folder / "pack", runs)
     (folder / "out").mkdir()
-    return Job(build.binary, pack, [run.id for run in runs], folder / "out")
+    return Job(ready.build.binary, pack, [run.id for run in runs], folder / "out")
 
 
 def grown(fixture: Fixture, contract: Contract, batch: int) -> Fixture:

@@ -32,7 +32,7 @@ from verify.device.sanitizer.suppress import suppression_notes, suppressions_of
 from verify.discovery import fixture_file, own_contract_files, source_file
 from verify.finding import Outcome
 from verify.fixture.resolve import ResolvedFixture, resolve_fixtures
-from verify.fixture.schema import load_fixtures
+from verify.fixture.schema import Fixture, load_fixtures
 from verify.harness.build import Build, BuildError, build_harness
 from verify.harness.plan import query_plans, require_plans
 from verify.oracle.expectation import OracleError, Quantity, expect
@@ -137,17 +137,19 @@ def prepare(
     progress: Progress,
     machine_code: bool = True,
     before: Prepared | None = None,
+    changed: Callable[[Fixture], Fixture] = lambda fixture: fixture,
 ) -> Prepared:
     """Build the harness, resolve the selected fixtures, build their cases.
 
     selected: from all fixture names to those wanted. sm_count: what the launcher's plan is asked for.
     machine_code: False for a harness of PTX alone. before: the same kernel for another architecture; where a
-    fixture resolves to the same numbers, its cases and what they must give are taken from there.
+    fixture resolves to the same numbers, its cases and what they must give are taken from there. changed:
+    each fixture as it is to be used, such as with a larger batch.
     Raises FixtureError, ContractError, SelectionError or BuildError, each one clear line.
     """
     fixtures = load_fixtures(fixture_file(contract), contract)
     chosen = selected([f.name for f in fixtures])
-    wanted = [f for f in fixtures if f.name in chosen]
+    wanted = [changed(f) for f in fixtures if f.name in chosen]
     build = build_harness(contract, architecture, progress, machine_code=machine_code)
 
     def ask(requests: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, int]]:

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "observers/access.hpp"
 #include "observers/bits.hpp"
 
 namespace machine::checks {
@@ -22,6 +23,12 @@ enum class Touch : std::uint8_t {
   atomic = 4,
   async_read = 5,    // source of a cp.async, until it is waited for
 };
+inline Touch touch_of(const Access& a) {
+  if (a.kind == AccessKind::atomic || a.kind == AccessKind::reduction) return Touch::atomic;
+  const bool is_strong = a.order != Order::weak;
+  if (a.kind == AccessKind::store) return is_strong ? Touch::strong_write : Touch::write;
+  return is_strong ? Touch::strong_read : Touch::read;
+}
 inline bool writes(Touch t) { return t == Touch::write || t == Touch::strong_write || t == Touch::atomic; }
 inline bool strong(Touch t) { return t == Touch::strong_read || t == Touch::strong_write || t == Touch::atomic; }
 

@@ -11,13 +11,6 @@ namespace machine::checks {
 
 namespace {
 
-Touch touch_of(const Access& a) {
-  if (a.kind == AccessKind::atomic || a.kind == AccessKind::reduction) return Touch::atomic;
-  const bool is_strong = a.order != Order::weak;
-  if (a.kind == AccessKind::store) return is_strong ? Touch::strong_write : Touch::write;
-  return is_strong ? Touch::strong_read : Touch::read;
-}
-
 bool conflicts(Touch a, Touch b) { return writes(a) || writes(b); }
 
 // Whether any recorded kind on this line could conflict with `t`.

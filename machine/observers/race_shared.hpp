@@ -32,6 +32,14 @@ class SharedRaces {
 
  private:
   static constexpr Stamp kAsyncWritten = ~Stamp{0};
+  // A cell's owner: lane in bits 0-4, actor in bits 5-10, how it was written above. Reads keep the flags in the
+  // top of their pc.
+  static constexpr std::uint32_t kWho = 0x7ff;
+  static constexpr std::uint32_t kStrong = 1u << 30, kVolatile = 1u << 31, kAtomic = 1u << 29;
+  static constexpr std::uint32_t kPc = (1u << 29) - 1;
+  static std::uint32_t flags_of(Touch touch, bool is_volatile) {
+    return (strong(touch) ? kStrong : 0) | (is_volatile ? kVolatile : 0) | (touch == Touch::atomic ? kAtomic : 0);
+  }
   struct Reads {  // as long as the planes of writes, or empty
     std::vector<std::uint32_t> stamp, lanes, pc;
     void size(std::size_t cells) { stamp.resize(cells), lanes.resize(cells), pc.resize(cells); }
@@ -92,6 +100,7 @@ class SharedRaces {
   void record_read(const Piece& at, const Who& who);
   void record_write(const Piece& at, const Who& who);
   Stamp newest(const std::vector<Stamp>& of_lines, const Piece& at) const;
+  // race_shared_check.cpp
   void check_writes(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who);
   void check_reads(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who);
   void judge(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who, std::uint32_t cell,

@@ -55,9 +55,7 @@ def recorded(folder: Path, version: str, tool: Tool, name: str) -> Recorded:
     return Recorded(tool, folder / f"{name}.txt", folder / f"{name}.xml", end)
 
 
-ALL = sorted(
-    (path.parts[-3], path.parts[-2], path.name.split(".")[0]) for path in LOGS.glob("*/*/*.json*")
-)
+ALL = sorted((path.parts[-3], path.parts[-2], path.name.split(".")[0]) for path in LOGS.glob("*/*/*.json*"))
 
 
 def test_there_are_recordings_of_every_tool_and_of_two_versions() -> None:

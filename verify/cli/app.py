@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -46,9 +47,7 @@ app.command("clean")(clean.clean)
 def main() -> None:
     """Run a command; any error is one line and its exit code, never a traceback."""
     arguments = sys.argv[1:]
-    for number in (signal.SIGINT, signal.SIGTERM):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _end_now)
+    _watch_signals()
     try:
         with _scratch():
             _command(arguments)
@@ -87,9 +86,31 @@ def _scratch() -> Iterator[None]:
         tempfile.tempdir = None
 
 
-def _end_now(number: int, _: object) -> NoReturn:
-    """Asked to end: what was started leads sessions of its own, and threads would go on for minutes."""
-    signal.signal(number, signal.SIG_IGN)
+def _watch_signals() -> None:
+    """Have a thread end the command when it is asked to: the main one may be in a wait that no signal ends,
+    for a signal that comes just before the wait, or to another thread, does not interrupt it."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _noted)
+
+    def listen() -> None:
+        while True:
+            for number in os.read(reading, 16):
+                if signal.getsignal(number) is _noted:
+                    _end_now(number)
+
+    threading.Thread(target=listen, daemon=True).start()
+
+
+def _noted(number: int, _: object) -> None:
+    """The thread that listens does the rest."""
+
+
+def _end_now(number: int) -> NoReturn:
+    """What was started leads sessions of its own, and threads would go on for minutes."""
     end_descendants()
     if tempfile.tempdir is not None:
         shutil.rmtree(tempfile.tempdir, ignore_errors=True)

@@ -1,0 +1,89 @@
+// What an access to shared memory meets in the planes: earlier writes and reads that are not ordered before it.
+#include "observers/race_shared.hpp"
+
+#include "observers/same_value.hpp"
+
+namespace machine::checks {
+
+void SharedRaces::check_writes(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who) {
+  const Stamp floor = order.warp(who.warp).barrier_floor;
+  if (newest(line_written_, at) < floor) return;
+  settle(order, at);
+  if (newest(line_written_, at) < floor) return;
+  const std::uint32_t* owner = at.planes->owner.data() + at.first;
+  const std::uint32_t* stamp = at.planes->stamp.data() + at.first;
+  const std::uint32_t* upto = order.warp(who.warp).common.now.own.upto.data();
+  const std::uint32_t id = who.warp << 5;
+  std::uint32_t open = 0;
+  if (!who.uniform) {
+    for (std::uint32_t i = 0; i < at.count; ++i) {
+      const std::uint32_t by = owner[i] & kWho;
+      open |= (stamp[i] >= upto[by >> 5] ? 1u : 0u) & (by != (id | at.lane(who, i)) ? 1u : 0u);
+    }
+  } else {
+    for (std::uint32_t i = 0; i < at.count; ++i) open |= stamp[i] >= upto[owner[i] >> 5 & 63] ? 1u : 0u;
+  }
+  if (open == 0) return;
+  for (std::uint32_t i = 0; i < at.count; ++i) {
+    const std::uint32_t by = owner[i] & kWho;
+    if (stamp[i] < upto[by >> 5]) continue;
+    const std::uint32_t pc = at.planes->pc[at.first + i];
+    judge(order, report, at, who, i, by >> 5, Mask{1} << (by & 31), stamp[i], pc & kPc,
+          (pc & ~kPc) | 1);  // 1: the earlier access wrote
+  }
+}
+
+void SharedRaces::check_reads(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who) {
+  const std::uint32_t* upto = order.warp(who.warp).common.now.own.upto.data();
+  for (unsigned u = 0; u < warps_; ++u) {
+    const Reads& r = at.planes->reads[u];
+    if (r.stamp.empty()) continue;
+    const std::uint32_t* stamp = r.stamp.data() + at.first;
+    const std::uint32_t* lanes = r.lanes.data() + at.first;
+    const std::uint32_t floor = upto[u];
+    std::uint32_t open = 0;
+    if (u != who.warp) {
+      for (std::uint32_t i = 0; i < at.count; ++i) open |= stamp[i] >= floor ? 1u : 0u;
+    } else {
+      for (std::uint32_t i = 0; i < at.count; ++i)
+        open |= (stamp[i] >= floor ? ~0u : 0u) & lanes[i] & ~(1u << (at.lane(who, i) & 31));
+    }
+    if (open == 0) continue;
+    for (std::uint32_t i = 0; i < at.count; ++i)
+      if (stamp[i] >= floor)
+        judge(order, report, at, who, i, u, lanes[i], stamp[i], r.pc[at.first + i] & kPc, r.pc[at.first + i] & ~kPc);
+  }
+}
+
+// One cell, exactly: every lane that made the earlier access against every lane that makes this one.
+void SharedRaces::judge(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who, std::uint32_t cell,
+                        unsigned actor, Mask by_lanes, Stamp stamp, std::uint32_t pc, std::uint32_t flags) {
+  const bool wrote = (flags & 1) != 0;
+  if ((flags & kStrong) != 0 && strong(who.touch)) {
+    const bool lockstep = actor == who.warp && (flags & kVolatile) != 0 && who.is_volatile;
+    if (!lockstep) return;
+  }
+  const Mask mine = who.uniform ? who.lanes : Mask{1} << (at.lane(who, cell) & 31);
+  for (Mask me = mine; me != 0; me &= me - 1) {
+    const unsigned lane = static_cast<unsigned>(std::countr_zero(me));
+    for (Mask by = by_lanes; by != 0; by &= by - 1) {
+      const unsigned by_lane = static_cast<unsigned>(std::countr_zero(by));
+      if (order.ordered(who.warp, lane, actor, by_lane, stamp)) continue;
+      const Relation relation = order.relation(who.warp, lane, order.block(), actor, by_lane, stamp);
+      if (relation == Relation::ordered) continue;
+      const std::uint64_t address = at.address + (std::uint64_t{cell} << at.cell_shift);
+      const bool one_instruction = actor == who.warp && pc == who.pc && stamp == who.stamp;
+      const bool same = wrote && actor < 32 && who.touch == Touch::write &&
+                        stores_same_value(who.access, lane, by_lane, one_instruction, address, 1u << at.cell_shift);
+      const Touch before = (flags & kAtomic) != 0 ? Touch::atomic
+                           : wrote ? ((flags & kStrong) != 0 ? Touch::strong_write : Touch::write)
+                                   : ((flags & kStrong) != 0 ? Touch::strong_read : Touch::read);
+      const Object* object = object_at(address - base_);
+      report.race(order, {order.block(), who.actor, lane, who.pc, who.touch}, {order.block(), actor, by_lane, pc, before},
+                  stamp, relation, Space::shared, address - base_, object, same);
+      return;
+    }
+  }
+}
+
+}  // namespace machine::checks
