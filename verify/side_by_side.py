@@ -76,16 +76,10 @@ def run_kernels(selection: Selection, device: Device | None, missing: str, progr
 def _ask(work: Work, progress: Progress) -> Sequence[KernelReport]:
     """Start a worker and listen until it has answered."""
     command = (sys.executable, "-m", "verify.side_by_side")
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        # What it leaves when it is killed goes with this process's own scratch.
-        env={**os.environ, "TMPDIR": tempfile.gettempdir()},
-        start_new_session=True,
-    )
-    assert process.stdin is not None and process.stdout is not None
-    with guarded(process):
+    # What it leaves when it is killed goes with this process's own scratch.
+    scratch = {**os.environ, "TMPDIR": tempfile.gettempdir()}
+    with guarded(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=scratch) as process:
+        assert process.stdin is not None and process.stdout is not None
         try:
             with process.stdin as stdin:
                 pickle.dump(work, stdin)

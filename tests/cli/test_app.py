@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -35,3 +39,46 @@ def test_a_signal_that_wakes_no_wait_ends_the_command(name: str, code: int, said
         command, capture_output=True, text=True, timeout=20, check=False, preexec_fn=take_interrupts
     )
     assert (done.returncode, done.stderr) == (code, said)
+
+
+STARTING_AGAIN = """
+import sys, threading, time
+from verify.cli import app
+from verify.device.guard import guarded
+
+app._watch_signals()
+end_descendants = app.end_descendants
+app.end_descendants = lambda: (end_descendants(), time.sleep(0.5))
+def session():
+    while True:  # as the runs of a pack go on in another process when one is killed
+        with guarded(["sleep", sys.argv[1]]) as process:
+            print("started", flush=True)
+            process.wait()
+for _ in range(4):
+    threading.Thread(target=session, daemon=True).start()
+threading.Event().wait()
+"""
+
+
+def test_nothing_is_started_again_while_the_command_ends() -> None:
+    """Fault: the run behind the one that was killed begins in a new process, which nobody ends."""
+    seconds = f"60.{os.getpid()}"
+    command = subprocess.Popen(
+        [sys.executable, "-c", STARTING_AGAIN, seconds], stdout=subprocess.PIPE, preexec_fn=take_interrupts
+    )
+    assert command.stdout is not None
+    for _ in range(4):
+        command.stdout.readline()
+    command.send_signal(signal.SIGTERM)
+    assert command.wait(20) == 143
+    deadline = time.monotonic() + 10
+    while left := [file for file in Path("/proc").glob("[0-9]*/cmdline") if _sleeps(file, seconds)]:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.05)
+
+
+def _sleeps(file: Path, seconds: str) -> bool:
+    try:
+        return file.read_bytes() == f"sleep\0{seconds}\0".encode()
+    except OSError:
+        return False

@@ -12,16 +12,13 @@ from pathlib import Path
 import pytest
 
 STARTS = """
-import subprocess, sys, time
+import sys, time
 from verify.device.guard import guarded
 alone = sys.argv[1] == "alone"
 program = ["sleep", "60"] if alone else ["sh", "-c", "sleep 60; true"]
-def start(): return subprocess.Popen(program, start_new_session=not alone)
-early = start()
-with guarded(early, group=not alone):
+with guarded(program, group=not alone) as early:
     pass
-late = start()
-with guarded(late, group=not alone):
+with guarded(program, group=not alone) as late:
     print(early.pid, late.pid, flush=True)
     time.sleep(60)
 """

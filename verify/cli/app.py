@@ -9,6 +9,7 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -19,6 +20,7 @@ from verify.blame import USAGE_ERRORS, blame, contract_frame
 from verify.cli import clean, doctor, list_, run, sanitize, show, tokens
 from verify.cli.console import fail, release_terminal
 from verify.device import program_command
+from verify.device.guard import start_no_more
 from verify.device.process_group import end_descendants
 from verify.harness.build import BuildError
 
@@ -106,11 +108,14 @@ def _watch_signals() -> None:
 
 
 def _noted(number: int, _: object) -> None:
-    """The thread that listens does the rest."""
+    """The thread that listens does the rest; meanwhile the main one must not end in its own way."""
+    while True:
+        time.sleep(1)
 
 
 def _end_now(number: int) -> NoReturn:
     """What was started leads sessions of its own, and threads would go on for minutes."""
+    start_no_more()  # a run whose process was killed would be followed by the next one
     end_descendants()
     if tempfile.tempdir is not None:
         shutil.rmtree(tempfile.tempdir, ignore_errors=True)

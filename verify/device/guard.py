@@ -11,7 +11,8 @@ import contextlib
 import os
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 _SCRIPT = """
 held=
@@ -29,20 +30,16 @@ class _Guard:
     """One shell a process, started when it is first needed. It stands outside the terminal's group."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
         self._pipe: int | None = None
         self._owner = 0
 
-    def tell(self, line: str) -> None:
-        with self._lock:
-            if self._pipe is None or self._owner != os.getpid():
-                self._pipe, self._owner = self._start(), os.getpid()
-            # A guard that was ended guards no more; that is no reason to stop.
-            with contextlib.suppress(OSError):
-                os.write(self._pipe, line.encode())
-
-    def _start(self) -> int:
-        reading, writing = os.pipe()
+    def begin(self) -> None:
+        """Start the shell, where it does not run yet. Hold the lock."""
+        if self._pipe is not None and self._owner == os.getpid():
+            return
+        reading, self._pipe = os.pipe()
+        self._owner = os.getpid()
         with contextlib.suppress(OSError):
             subprocess.Popen(
                 ["/bin/sh", "-c", _SCRIPT],
@@ -52,18 +49,34 @@ class _Guard:
                 start_new_session=True,
             )
         os.close(reading)
-        return writing
+
+    def tell(self, line: str) -> None:
+        """Hold the lock. A guard that was ended guards no more; that is no reason to stop."""
+        with contextlib.suppress(OSError):
+            os.write(self._pipe or 0, line.encode())
 
 
 _guard = _Guard()
 
 
 @contextlib.contextmanager
-def guarded(process: subprocess.Popen[bytes], *, group: bool = True) -> Iterator[None]:
-    """While this lasts, the process dies with this one. group: all of its process group, which it leads."""
-    target = -process.pid if group else process.pid
-    _guard.tell(f"+ {target}\n")
+def guarded(command: Sequence[str], *, group: bool = True, **how: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that dies with this one while this lasts. Raises OSError when it cannot be started.
+
+    group: it leads a session of its own, and all of its process group dies. how: as Popen takes it.
+    """
+    with _guard.lock:
+        _guard.begin()
+        process = subprocess.Popen(command, start_new_session=group, **how)
+        target = -process.pid if group else process.pid
+        _guard.tell(f"+ {target}\n")
     try:
-        yield
+        yield process
     finally:
-        _guard.tell(f"- {target}\n")
+        with _guard.lock:
+            _guard.tell(f"- {target}\n")
+
+
+def start_no_more() -> None:
+    """From here on whoever would start a process waits for ever: this one is about to end."""
+    _guard.lock.acquire()

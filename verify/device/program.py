@@ -276,24 +276,25 @@ def _run(
     """The program's exit status, and how often it was interrupted; the second time it is killed."""
     sys.stdout.flush()
     sys.stderr.flush()
-    with _interrupts_to_the_program() as interrupts:
+    starting = guarded(
+        [named[0], *command[1:]],
+        group=False,
+        executable=command[0],
+        env=dict(environment),
+        stdout=stdout,
+        stderr=stderr,
+    )
+    with _interrupts_to_the_program() as interrupts, contextlib.ExitStack() as until_its_end:
         try:
-            process = subprocess.Popen(
-                [named[0], *command[1:]],
-                executable=command[0],
-                env=dict(environment),
-                stdout=stdout,
-                stderr=stderr,
-            )
+            process = until_its_end.enter_context(starting)
         except OSError as error:
             raise NoProgramError(f"{named[0]}: cannot be started: {error.strerror}") from None
-        with guarded(process, group=False):
-            while True:
-                try:
-                    return process.wait(0.2), len(interrupts)
-                except subprocess.TimeoutExpired:
-                    if len(interrupts) > 1:
-                        process.kill()  # asked twice: it does not listen
+        while True:
+            try:
+                return process.wait(0.2), len(interrupts)
+            except subprocess.TimeoutExpired:
+                if len(interrupts) > 1:
+                    process.kill()  # asked twice: it does not listen
 
 
 @contextlib.contextmanager

@@ -200,21 +200,21 @@ def _one_process(
     stderr = job.out / f"process-{index}.stderr"
     started = time.monotonic()
     with stderr.open("wb") as errors:
-        try:
-            process = subprocess.Popen(
-                command.argv,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                env=dict(command.environment),
-                bufsize=0,
-                start_new_session=True,
-            )
-        except OSError as problem:
-            state.tail.append(f"cannot start {command.argv[0]}: {problem.strerror}")
-            end = ProcessEnd(command.argv, 127, False, (), (), tuple(state.tail), stderr, 0.0)
-            return end, state
-        with guarded(process):
+        starting = guarded(
+            command.argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=dict(command.environment),
+            bufsize=0,
+        )
+        with contextlib.ExitStack() as until_its_end:
+            try:
+                process = until_its_end.enter_context(starting)
+            except OSError as problem:
+                state.tail.append(f"cannot start {command.argv[0]}: {problem.strerror}")
+                end = ProcessEnd(command.argv, 127, False, (), (), tuple(state.tail), stderr, 0.0)
+                return end, state
             try:
                 killed = _follow(process, state, job.timeout, progress)
             finally:
