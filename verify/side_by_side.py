@@ -78,7 +78,8 @@ def _ask(work: Work, progress: Progress) -> Sequence[KernelReport]:
     command = (sys.executable, "-m", "verify.side_by_side")
     # What it leaves when it is killed goes with this process's own scratch.
     scratch = {**os.environ, "TMPDIR": tempfile.gettempdir()}
-    with guarded(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=scratch) as process:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with guarded(command, env=scratch, start_new_session=True, **pipes) as process:
         assert process.stdin is not None and process.stdout is not None
         try:
             with process.stdin as stdin:

@@ -12,14 +12,11 @@ from pathlib import Path
 import pytest
 
 STARTS = """
-import sys, time
+import time
 from verify.device.guard import guarded
-alone = sys.argv[1] == "alone"
-program = ["sleep", "60"] if alone else ["sh", "-c", "sleep 60; true"]
-with guarded(program, group=not alone) as early:
-    pass
-with guarded(program, group=not alone) as late:
-    print(early.pid, late.pid, flush=True)
+
+# What it starts leaves its session, as a tool's program may.
+with guarded(["sh", "-c", "setsid sleep 60 & echo $! $$; wait"], start_new_session={session}):
     time.sleep(60)
 """
 
@@ -32,28 +29,43 @@ def running(pid: int) -> bool:
         return False
 
 
-def children(pid: int) -> list[int]:
-    return [int(p) for p in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-@pytest.mark.parametrize("kind", ["group", "alone"])
-def test_what_is_guarded_ends_with_its_killed_parent(kind: str) -> None:
-    """Fault: an endless kernel, or what a tool started, goes on when the suite is killed; or what was given
-    free is killed too.
-    """
-    parent = subprocess.Popen([sys.executable, "-c", STARTS, kind], stdout=subprocess.PIPE, text=True)
+@pytest.mark.parametrize("session", [True, False])
+@pytest.mark.parametrize("delay", [0.0, 0.3])
+def test_what_is_guarded_ends_with_its_killed_parent(session: bool, delay: float) -> None:
+    """Fault: an endless kernel, or what a tool started, goes on when the suite is killed, also at once."""
+    command = [sys.executable, "-c", STARTS.format(session=session)]
+    parent = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
     assert parent.stdout is not None
-    early, late = map(int, parent.stdout.readline().split())
-    below = children(late) if kind == "group" else []
+    below = [int(word) for word in parent.stdout.readline().split()]
+    assert len(below) == 2 and all(map(running, below))
+    time.sleep(delay)
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    deadline = time.monotonic() + 10
+    while any(map(running, below)):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+FREE = """
+import os, subprocess
+from verify.device.guard import guarded
+
+quiet = subprocess.DEVNULL
+free = subprocess.Popen(["sleep", "60"], stdout=quiet, stderr=quiet)
+with guarded(["true"]) as one:
+    one.wait()
+print(free.pid, flush=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_what_is_not_guarded_lives_on() -> None:
+    """Fault: the guard kills by name, or whatever its process has started."""
+    done = subprocess.run([sys.executable, "-c", FREE], stdout=subprocess.PIPE, timeout=30, check=False)
+    free = int(done.stdout)
+    time.sleep(0.7)
     try:
-        parent.send_signal(signal.SIGKILL)
-        parent.wait()
-        deadline = time.monotonic() + 10
-        while any(running(pid) for pid in (late, *below)):
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-        assert running(early)
+        assert running(free)
     finally:
-        for pid in (early, late):
-            if running(pid):
-                os.killpg(pid, signal.SIGKILL) if kind == "group" else os.kill(pid, signal.SIGKILL)
+        os.kill(free, signal.SIGKILL)

@@ -46,12 +46,16 @@ app.command("doctor")(doctor.doctor)
 app.command("clean")(clean.clean)
 
 
+_asked = threading.Event()
+"""A signal asked the command to end."""
+
+
 def main() -> None:
     """Run a command; any error is one line and its exit code, never a traceback."""
     arguments = sys.argv[1:]
     _watch_signals()
     try:
-        with _scratch():
+        with _scratch(), _not_before_asked():
             _command(arguments)
     except _ClickException as error:
         error.show()
@@ -75,6 +79,16 @@ def _command(arguments: Sequence[str]) -> NoReturn:
         raise SystemExit(program_command.main(arguments[1:]))
     code = app(arguments, prog_name="verify", standalone_mode=False)
     raise SystemExit(code if isinstance(code, int) else 0)
+
+
+@contextmanager
+def _not_before_asked() -> Iterator[None]:
+    """Who is asked to end ends by that, not with what it makes of the processes that were killed for it."""
+    try:
+        yield
+    finally:
+        while _asked.is_set():
+            time.sleep(1)
 
 
 @contextmanager
@@ -108,17 +122,20 @@ def _watch_signals() -> None:
 
 
 def _noted(number: int, _: object) -> None:
-    """The thread that listens does the rest; meanwhile the main one must not end in its own way."""
-    while True:
-        time.sleep(1)
+    """The thread that listens does the rest. Not a wait: the main one may be about to start a process."""
+    _asked.set()
 
 
 def _end_now(number: int) -> NoReturn:
     """What was started leads sessions of its own, and threads would go on for minutes."""
     start_no_more()  # a run whose process was killed would be followed by the next one
     end_descendants()
-    if tempfile.tempdir is not None:
-        shutil.rmtree(tempfile.tempdir, ignore_errors=True)
+    scratch = tempfile.tempdir
+    for _ in range(20):  # a thread may write there until it would start a process
+        if scratch is None or not os.path.exists(scratch):
+            break
+        shutil.rmtree(scratch, ignore_errors=True)
+        time.sleep(0.05)
     if number == signal.SIGINT:
         release_terminal()
         os.write(2, b"verify: interrupted\n")  # sys.stderr may be in use just now

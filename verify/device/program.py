@@ -278,7 +278,6 @@ def _run(
     sys.stderr.flush()
     starting = guarded(
         [named[0], *command[1:]],
-        group=False,
         executable=command[0],
         env=dict(environment),
         stdout=stdout,

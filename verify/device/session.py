@@ -207,6 +207,7 @@ def _one_process(
             stderr=errors,
             env=dict(command.environment),
             bufsize=0,
+            start_new_session=True,
         )
         with contextlib.ExitStack() as until_its_end:
             try:
