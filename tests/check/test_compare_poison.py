@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from verify.check.poison import check_poison
 from verify.device.interface import RunStatus
 from verify.finding import Outcome, Verdict
 from verify.oracle.formats import encode, format_of
+from verify.oracle.tracked import Tracked
 
 
 def kinds(outcome: Outcome) -> set[str]:
@@ -112,3 +115,23 @@ def test_run_that_does_not_end_well(status: RunStatus, verdict: Verdict) -> None
     for check in (check_compare, check_poison):
         (outcome,) = check(subject(statuses={"small.normal.nan": status}))
         assert outcome.verdict is verdict
+
+
+def test_compare_without_power_is_unsure_and_a_finding_outlives_it() -> None:
+    """A bound under which nothing can fail must not read clean; NaN where none belongs stays a finding."""
+
+    def vacuous(kernel=right):
+        made = subject(kernel)
+        wide = dataclasses.replace(
+            made.contract,
+            error_model=lambda case: {"y": Tracked(2 * case.f64("x"), np.full((3, 5), np.inf))},
+            exact=(),
+        )
+        cases = {n: dataclasses.replace(c, contract=wide) for n, c in made.cases["small"].items()}
+        return dataclasses.replace(made, contract=wide, cases={"small": cases})
+
+    (outcome,) = check_compare(vacuous())
+    assert outcome.verdict is Verdict.INCONCLUSIVE
+    assert "no power over y" in outcome.reason
+    (outcome,) = check_compare(vacuous(prior_of))
+    assert outcome.verdict is Verdict.FINDINGS

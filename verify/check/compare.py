@@ -11,16 +11,23 @@ from verify.check.plan_coverage import boundary_findings
 from verify.check.subject import Ran, Subject
 from verify.finding import Finding, Outcome
 from verify.oracle.expectation import OracleError
+from verify.oracle.power import powerless, unpromised
 
 
 def check_compare(subject: Subject) -> list[Outcome]:
     """One outcome a fixture. Measures: worst slack (bound over error) by quantity, elements compared."""
     runs = {f: runs_for("compare", cases) for f, cases in subject.cases.items()}
     ran = subject.execute(run for fixture_runs in runs.values() for run in fixture_runs)
-    return [_judge_fixture(subject, f, [ran[r.id] for r in fixture_runs]) for f, fixture_runs in runs.items()]
+    every = [run.case for fixture_runs in runs.values() for run in fixture_runs]
+    never = unpromised(every)
+    return [
+        _judge_fixture(subject, f, [ran[r.id] for r in fixture_runs], never)
+        for f, fixture_runs in runs.items()
+    ]
 
 
-def _judge_fixture(subject: Subject, fixture: str, ran: list[Ran]) -> Outcome:
+def _judge_fixture(subject: Subject, fixture: str, ran: list[Ran], never: frozenset[str]) -> Outcome:
+    """never: outputs of which no fixture promises an element."""
     if (unfinished := not_done("compare", subject, fixture, ran)) is not None:
         return unfinished
     repeat = subject.repeat_command("compare", fixture)
@@ -41,6 +48,9 @@ def _judge_fixture(subject: Subject, fixture: str, ran: list[Ran]) -> Outcome:
                 measures[key] = min(
                     measures.get(key, np.inf), slack(quantity.value, quantity.bound, observed[name])
                 )
+    cases = [one.run.case for one in ran]
+    if not findings and (why := powerless(cases, [subject.expectation(case) for case in cases], never)):
+        return Outcome.inconclusive("compare", subject.contract.name, fixture, why)
     return Outcome.judge(
         "compare", subject.contract.name, fixture, findings, strict=subject.strict, measures=measures
     )

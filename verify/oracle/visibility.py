@@ -76,10 +76,11 @@ def weakest_position(cases: Iterable[Case]) -> Weakest | None:
 
 def units(expected: Mapping[str, Quantity]) -> dict[str, np.ndarray]:
     """How far each element may move unnoticed: 0 where bit equality is demanded."""
-    return {name: _unit(quantity) for name, quantity in expected.items()}
+    return {name: unit_of(quantity) for name, quantity in expected.items()}
 
 
-def _unit(quantity: Quantity) -> np.ndarray:
+def unit_of(quantity: Quantity) -> np.ndarray:
+    """How far each element of one quantity may move unnoticed."""
     if quantity.exact:
         return np.zeros_like(quantity.bound)
     if quantity.dtype is None or not format_of(quantity.dtype).is_float:

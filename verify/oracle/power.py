@@ -1,0 +1,211 @@
+"""Power: could the comparison of a fixture have failed at all?
+
+A bound that is infinite, or as large as the result itself, lets every kernel pass. So the expected results
+are held against wrong ones that a faulty kernel would give: every element halved (a zeroed one is farther
+away still), and the reference's own answer with one position of an input left out. Each must leave its bound
+in some profile of the fixture. Elements that are promised to be zero have nothing to lose and do not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from verify.case.case import Case
+from verify.oracle.expectation import Quantity
+from verify.oracle.formats import FORMATS, format_of
+from verify.oracle.visibility import unit_of
+
+Expected = Mapping[str, Quantity]
+
+LEAST_SHARE = 0.1
+"""Share of an output's elements that some profile must be able to judge: single ones may be near zero."""
+
+SLICE = 64
+"""Elements of a row, a column or another slice of an output from which on not one may be missing them all."""
+
+COARSE = 1 / 16
+"""A bound below this part of the result is not to blame when a dropped position moves less than that."""
+
+_REMEDY = "tighten error_model, or add a profile in which the result stands out"
+
+
+@dataclass
+class _Judged:
+    """What all profiles together can tell of each element of one output."""
+
+    promised: np.ndarray
+    counted: np.ndarray
+    told: np.ndarray
+    bounded: np.ndarray
+    finite: np.ndarray
+
+
+def powerless(cases: Sequence[Case], expected: Sequence[Expected], never: frozenset[str]) -> str:
+    """Why the comparison of one fixture's cases proves nothing of some output; empty where it has power.
+
+    expected: what each case must give. never: outputs of which no fixture promises an element.
+    """
+    nothing = unpromised(cases)
+    for name in sorted(nothing if nothing == _sized(cases) else never):
+        return f"compare has no power over {name}: promised= names no element of it in any profile"
+    for name in sorted(_sized(cases) - nothing):
+        masks = [_promised(case, name, given[name].value.shape) for case, given in _both(cases, expected)]
+        if why := _told_apart(name, masks, [given[name] for given in expected]):
+            return f"compare has no power over {name}: {why}"
+    return _blind_to_inputs(cases, expected)
+
+
+def unpromised(cases: Sequence[Case]) -> frozenset[str]:
+    """Outputs that have elements, of which no case promises a single one."""
+    return frozenset(n for n in _sized(cases) if not any(_written(case, n).any() for case in cases))
+
+
+def _sized(cases: Sequence[Case]) -> frozenset[str]:
+    """Outputs that have elements in some case."""
+    outputs = [b for b in cases[0].contract.buffers if b.role in ("out", "inout")]
+    return frozenset(b.name for b in outputs for case in cases if min(case.shape(b), default=1) > 0)
+
+
+def _both(cases: Sequence[Case], expected: Sequence[Expected]) -> Iterator[tuple[Case, Expected]]:
+    return zip(cases, expected, strict=True)
+
+
+def _written(case: Case, name: str) -> np.ndarray:
+    promised = case.contract.buffer(name).promised
+    mask = np.ones(1, bool) if promised is None else np.asarray(promised(case), bool)
+    return np.broadcast_to(mask, case.shape(case.contract.buffer(name)))
+
+
+def _promised(case: Case, name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """The promised elements; a packed format holds several in a storage item."""
+    mask = _written(case, name)
+    return mask if mask.shape == shape else np.repeat(mask, shape[-1] // mask.shape[-1], axis=-1)
+
+
+def _told_apart(name: str, masks: Sequence[np.ndarray], quantities: Sequence[Quantity]) -> str:
+    """Whether halved results leave their bounds; the reason where they do not."""
+    if any(mask.shape != masks[0].shape for mask in masks):
+        return ""
+    judged = _judge(masks, quantities)
+    unbounded = judged.promised & judged.finite & ~judged.bounded
+    if unbounded.any():
+        return f"{_first(name, unbounded)} is infinite or no number in every profile: {_REMEDY}"
+    undefined = judged.promised & ~judged.finite
+    if undefined.sum() > judged.promised.sum() / 2:
+        at = _first(name, undefined, "")
+        return f"the reference of {int(undefined.sum())} elements ({at}) is no finite number in any profile"
+    counted = judged.counted
+    told = judged.told & counted
+    if told.sum() < LEAST_SHARE * counted.sum():
+        at = tuple(int(i) for i in np.argwhere(counted & ~told)[0])
+        shown = max(quantities, key=lambda quantity: abs(np.nan_to_num(quantity.value[at])))
+        return (
+            "a zeroed or halved result stays within the bound in every profile for "
+            f"{int(counted.sum() - told.sum())} of {int(counted.sum())} elements; {name}{list(at)} is "
+            f"{shown.value[at]:.6g} within {shown.bound[at]:.3g}: {_REMEDY}"
+        )
+    for axis in range(counted.ndim):
+        others = tuple(a for a in range(counted.ndim) if a != axis)
+        blind = (counted.sum(others) >= SLICE) & (told.sum(others) == 0)
+        if blind.any():
+            where = ["all"] * counted.ndim
+            where[axis] = str(int(np.argmax(blind)))
+            return (
+                f"a zeroed or halved result stays within the bound in every profile for all of "
+                f"{name}[{', '.join(where)}]: {_REMEDY}"
+            )
+    return ""
+
+
+def _judge(masks: Sequence[np.ndarray], quantities: Sequence[Quantity]) -> _Judged:
+    shape = masks[0].shape
+    judged = _Judged(*(np.zeros(shape, bool) for _ in range(5)))
+    for mask, quantity in zip(masks, quantities, strict=True):
+        finite = np.isfinite(quantity.value)
+        size = np.abs(np.where(finite, quantity.value, 0.0))
+        bounded = finite & np.isfinite(quantity.bound)
+        told = mask & bounded & (size / 2 > np.where(bounded, unit_of(quantity), np.inf))
+        judged.promised |= mask
+        judged.told |= told
+        judged.counted |= mask & ((size > _negligible(quantity)) | told)
+        judged.bounded |= mask & bounded
+        judged.finite |= mask & finite
+    return judged
+
+
+def _negligible(quantity: Quantity) -> float:
+    """Results up to this size may be stored as zero or without their full precision."""
+    if quantity.dtype is None or not format_of(quantity.dtype).is_float:
+        return 0.0
+    return 4 * format_of(quantity.dtype).smallest_normal
+
+
+def _first(name: str, mask: np.ndarray, what: str = "the bound of ") -> str:
+    return f"{what}{name}{[int(i) for i in np.argwhere(mask)[0]]}"
+
+
+def _blind_to_inputs(cases: Sequence[Case], expected: Sequence[Expected]) -> str:
+    """The reason where no dropped position of an input leaves a bound, although the reference moves."""
+    for buffer in cases[0].contract.buffers:
+        if buffer.role not in ("in", "inout") or not FORMATS[cases[0].dtype(buffer)].is_float:
+            continue
+        shape = cases[0].shape(buffer)
+        for axis in (a for a, extent in enumerate(shape) if extent > 1):
+            if (why := _blind_along(buffer.name, axis, cases, expected)) is not None:
+                return why
+    return ""
+
+
+def _blind_along(name: str, axis: int, cases: Sequence[Case], expected: Sequence[Expected]) -> str | None:
+    """None when a position that is dropped along this axis shows, or moves nothing to speak of."""
+    hidden: str | None = None
+    for case, given in _both(cases, expected):
+        for position, changed in _dropped(case, name, axis):
+            try:
+                with np.errstate(all="ignore"):
+                    moved = changed.contract.reference(changed)
+            except Exception:  # a reference may refuse such data, and then says nothing of the bounds
+                return None
+            shown, coarse = _seen(given, moved)
+            if shown:
+                return None
+            if coarse:
+                hidden = (
+                    f"compare has no power over {name}: every result stays within its bound in every profile "
+                    f"when one of its positions (index {position} of axis {axis}, say) is left out: {_REMEDY}"
+                )
+    return hidden
+
+
+def _dropped(case: Case, name: str, axis: int) -> Iterator[tuple[int, Case]]:
+    """The case with the first, the middle or the last live position along an axis set to zero."""
+    array = case.arrays[name]
+    live = case.live(name).any(axis=tuple(a for a in range(array.ndim) if a != axis))
+    positions = np.flatnonzero(live)
+    if not positions.size:
+        return
+    for number in dict.fromkeys((0, positions.size // 2, positions.size - 1)):
+        position = int(positions[number])
+        changed = array.copy()
+        changed[(slice(None),) * axis + (position,)] = 0
+        yield position, replace(case, arrays={**case.arrays, name: changed})
+
+
+def _seen(given: Expected, moved: Mapping[str, np.ndarray]) -> tuple[bool, bool]:
+    """Whether some result left its bound, and whether one moved that is only known coarsely."""
+    coarse = False
+    for name, quantity in given.items():
+        new = np.asarray(moved[name], np.float64)
+        with np.errstate(invalid="ignore"):
+            distance = np.abs(new - quantity.value)
+            unit = unit_of(quantity)
+            if ((distance > unit) | (np.isfinite(new) != np.isfinite(quantity.value))).any():
+                return True, coarse
+            apart = distance > 1e-9 * np.abs(quantity.value)
+        if apart.any():
+            size = np.maximum(np.abs(quantity.value[apart]), np.finfo(np.float64).tiny)
+            coarse |= bool(np.median(unit[apart] / size) > COARSE)
+    return False, coarse
