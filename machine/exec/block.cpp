@@ -110,7 +110,7 @@ void start_block(Block& block, Worker& k, std::uint64_t index, std::uint32_t slo
     w.alive = rest >= kWarp ? kFullMask : (Mask{1} << rest) - 1;
     w.local_bytes = program.local_bytes;
     w.local = block.local == nullptr ? nullptr : block.local + k2 * local_warp;
-    const std::uint64_t own = std::uint64_t{entry.local_bytes} * kWarp;
+    const std::uint64_t own = std::uint64_t{entry.local.bytes} * kWarp;
     if (own != 0) std::memset(w.local, kUnwritten, own);
     if (w.specials_room.empty()) w.specials_room.resize(kSpecialBytes);
     w.bank[2] = w.specials_room.data();

@@ -223,12 +223,11 @@ void Decoder::declare_memory(Text& text, std::string_view space) {
     v.type = d.type;
     if (space == ".local") {
       v.kind = Variable::local;
-      v.address = round_up(function.local_bytes, std::max(d.align, 4u));
+      v.address = round_up(function.local.bytes, std::max(d.align, 4u));
       if (v.address + d.bytes > (1u << 24)) text.fail("local array '" + std::string(d.name) + "' is too large");
-      function.local_bytes = static_cast<std::uint32_t>(round_up(static_cast<std::uint32_t>(v.address + d.bytes), 4));
-      if (function.is_kernel)
-        program.local.arrays.push_back(Object{.id = 0, .kind = ObjectKind::local, .state = ObjectState::live, .base = v.address,
-                                              .size = d.bytes, .align = d.align, .name = std::string(d.name), .allocated = 0, .freed = 0});
+      function.local.bytes = static_cast<std::uint32_t>(round_up(static_cast<std::uint32_t>(v.address + d.bytes), 4));
+      function.local.arrays.push_back(Object{.id = 0, .kind = ObjectKind::local, .state = ObjectState::live, .base = v.address,
+                                             .size = d.bytes, .align = d.align, .name = std::string(d.name), .allocated = 0, .freed = 0});
     } else if (space == ".shared") {
       v.kind = Variable::shared;
       bool found = false;
@@ -292,6 +291,7 @@ void Decoder::instruction(Text& text, std::string_view word, Operand* guard) {
   const auto blocks_before = function.blocks.size();
   const bool fresh = begin_block_;
   opcode->decode(*this);
+  if (layout_ != nullptr && !function.local.arrays.empty()) local_statements_.push_back({pc_, base_, operands_});
   if (!fresh || function.blocks.size() != blocks_before) {
     auto& block = function.blocks.back();
     ++block.length;

@@ -29,6 +29,13 @@ struct Operand {
   bool piped = false;
 };
 
+// An instruction of a function with local arrays, kept until it is known which of them it means (local_arrays.hpp).
+struct LocalStatement {
+  std::uint32_t pc = 0;
+  std::string_view base;  // opcode without modifiers
+  std::vector<Operand> operands;
+};
+
 // Floating-point mode of an instruction, kept in the host's control register.
 struct Mode {
   bool flush = false;
@@ -185,6 +192,7 @@ class Decoder {
   std::vector<std::vector<std::uint32_t>> tables_;  // target instruction indices, turned into pointers by finish()
   std::vector<std::pair<std::uint32_t, std::uint32_t>> inst_targets_;
   std::vector<std::pair<std::uint32_t, std::size_t>> inst_tables_;
+  std::vector<LocalStatement> local_statements_;
   std::unordered_map<std::string_view, std::size_t> areas_;
   std::vector<ParamArea> area_list_;
   Slot true_ = 0;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernel.hpp"
+#include "local_arrays.hpp"
 
 namespace machine {
 
@@ -189,6 +190,7 @@ void Decoder::finish() {
     for (const auto& [from, to] : edges()) lifetimes_.edge(from, to);
   } else {
     note_passed_barriers();
+    tell_local_arrays_apart(function.local, local_statements_);
   }
   for (const auto& [inst, target] : inst_targets_) function.code[inst].target = &function.code[target];
   for (const auto& [inst, table] : inst_tables_) {
@@ -252,9 +254,8 @@ std::unique_ptr<Program> decode_program(const ModuleText& module, const Function
   program->waiting = waiting_functions(*learned);
   decode_functions(*program, module, kernel, options, layouts);
   const Function& entry = program->functions.front();
-  program->local.bytes = entry.local_bytes;
   constexpr std::uint32_t kStack = 16 << 10;
-  program->local_bytes = entry.local_bytes + (program->calls ? kStack : 0);
+  program->local_bytes = program->calls ? stack_space(entry) + kStack : entry.local.bytes;
   program->communicates |= program->grid_sync;
   return program;
 }

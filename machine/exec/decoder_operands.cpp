@@ -174,7 +174,7 @@ Slot Decoder::local_base() {
   const Slot s = scratch(8);
   emit([](const Inst& i, Warp& w, Mask) -> const Inst* {
     auto* d = w.at<std::uint64_t>(i.d);
-    for (unsigned l = 0; l < kWarp; ++l) d[l] = w.frame->local_base;
+    for (unsigned l = 0; l < kWarp; ++l) d[l] = w.frame->base;
     return &i + 1;
   }).d = s;
   return s;

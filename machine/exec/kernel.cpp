@@ -74,8 +74,6 @@ const Program& KernelImpl::program() const {
   return *program_;
 }
 
-const LocalLayout& KernelImpl::local() const { return program().local; }
-
 Location KernelImpl::location(std::uint32_t pc) const {
   const Program& p = program();
   Location result;

@@ -17,7 +17,6 @@ class KernelImpl final : public Kernel {
   std::span<const Param> params() const override { return params_; }
   const KernelAttributes& attributes() const override { return attributes_; }
   const SharedLayout& shared() const override { return shared_; }
-  const LocalLayout& local() const override;
   Location location(std::uint32_t pc) const override;
   void prepare() const override { program(); }
   const Program& program() const;

@@ -76,7 +76,6 @@ class Kernel {
   virtual std::span<const Param> params() const = 0;
   virtual const KernelAttributes& attributes() const = 0;  // cheap: from the header of the kernel
   virtual const SharedLayout& shared() const = 0;
-  virtual const LocalLayout& local() const = 0;
   virtual Location location(std::uint32_t pc) const = 0;
   // Parses and decodes the body now; throws PtxError. launch() does so on first use.
   virtual void prepare() const = 0;

@@ -76,7 +76,7 @@ const Inst* call(const Inst& i, Warp& w, Mask mask) {
   if (lanes == 0) return &i + 1;
   const auto* callee = reinterpret_cast<const Function*>(i.imm);
   Frame* caller = w.frame;
-  if (caller->local_base + caller->function->local_bytes + callee->local_bytes > w.local_bytes || caller->depth > 2000) {
+  if (caller->base + stack_space(*caller->function) + callee->local.bytes > w.local_bytes || caller->depth > 2000) {
     if (w.observer != nullptr) {
       FaultEvent e;
       e.fault = Fault::stack_overflow;
@@ -98,6 +98,7 @@ const Inst* call(const Inst& i, Warp& w, Mask mask) {
   w.bank[0] = f->registers;
   w.bank[1] = const_cast<std::byte*>(callee->constants.data());
   set_active(w, lanes);
+  if (w.observer != nullptr && callee->local.bytes != 0) w.observer->function_entered(w.point(i, lanes));
   return callee->code.data();
 }
 

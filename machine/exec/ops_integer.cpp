@@ -132,7 +132,8 @@ const Inst* with_carry(const Inst& i, Warp& w, Mask mask) {
     bool out;
     constexpr unsigned width = 8 * sizeof(T);
     if constexpr (Op == CarryOp::sub) {
-      value = static_cast<u128>(a[l]) - b[l] - in;  // CC.CF holds the borrow
+      // As the hardware subtracts, by adding the complement: CC.CF is the carry of that sum, which addc may ask for.
+      value = static_cast<u128>(a[l]) + static_cast<T>(~b[l]) + (In ? in : 1);
       out = (value >> width & 1) != 0;
     } else if constexpr (Op == CarryOp::add) {
       value = static_cast<u128>(a[l]) + b[l] + in;

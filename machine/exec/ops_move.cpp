@@ -68,7 +68,7 @@ const Inst* unpack_bytes(const Inst& i, Warp& w, Mask mask) {
 
 template <class T>
 const Inst* local_address(const Inst& i, Warp& w, Mask mask) {
-  const T value = static_cast<T>(w.frame->local_base + static_cast<u64>(i.imm));
+  const T value = static_cast<T>(w.frame->base + static_cast<u64>(i.imm));
   each_lane(w.at<T>(i.d), mask, [=](unsigned) { return value; });
   return &i + 1;
 }

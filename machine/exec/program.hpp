@@ -52,7 +52,7 @@ struct Function {
   Bytes constants;                    // bank of broadcast immediates
   std::uint32_t frame_bytes = 64;     // registers
   std::uint32_t predicate_room = 0;   // where the next predicate goes
-  std::uint32_t local_bytes = 0;      // own local arrays
+  LocalLayout local;
   bool calls = false;
   bool waits = false;                 // threads meet a barrier of their block in it, or in what it calls
   std::vector<Function*> callees;
@@ -62,6 +62,9 @@ struct Function {
   std::deque<BasicBlock> blocks;
   std::deque<BarrierRegion> barrier_regions;
 };
+
+// What a frame takes of the thread's stack: the next one begins aligned for any vector.
+inline std::uint32_t stack_space(const Function& f) { return (f.local.bytes + 31) / 32 * 32; }
 
 struct Statement {
   std::uint32_t line = 0;      // of the PTX text
@@ -84,7 +87,6 @@ struct Program {
   std::vector<SourcePosition> positions{1};
   std::uint32_t block_count = 0;
   std::uint32_t instruction_count = 0;
-  LocalLayout local;
   std::uint32_t local_bytes = 0;  // a thread, with a stack for calls
   bool communicates = false;
   bool calls = false;

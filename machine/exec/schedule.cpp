@@ -75,6 +75,7 @@ WarpPoint Warp::point(const Inst& i, Mask mask) const {
   p.pc = i.pc;
   p.active = mask;
   p.alive = alive;
+  p.frame = frame;
   return p;
 }
 
@@ -187,7 +188,9 @@ Frame* push_frame(Warp& w, const Function& function, Frame* caller, const Inst* 
   f->caller = caller;
   f->call = call;
   f->depth = caller != nullptr ? caller->depth + 1 : 0;
-  f->local_base = caller != nullptr ? caller->local_base + caller->function->local_bytes : 0;
+  f->layout = &function.local;
+  f->below = caller;
+  f->base = caller != nullptr ? caller->base + stack_space(*caller->function) : 0;
   f->fragments = 1;
   return f;
 }

@@ -18,12 +18,11 @@ struct Block;
 struct Worker;
 
 // One activation of a function by a warp. Lanes that called together share it.
-struct Frame {
+struct Frame : LocalFrame {
   const Function* function = nullptr;
   Frame* caller = nullptr;
   const Inst* call = nullptr;  // in the caller
   std::byte* registers = nullptr;
-  std::uint32_t local_base = 0;
   std::uint32_t depth = 0;
   std::uint32_t fragments = 0;  // fragments in this frame, and callees that return to it
 };
@@ -80,7 +79,7 @@ struct Warp {
   const Inst* stop_pc = nullptr;
   Mask need = 0;
   std::uint32_t barrier = 0;
-  Mask carry = 0;          // CC.CF
+  Mask carry = 0;          // CC.CF, of a subtraction its complement: set without a borrow
   Observer* observer = nullptr;
   Block* block = nullptr;
   Worker* worker = nullptr;

@@ -20,10 +20,25 @@ struct SharedLayout {
   std::uint32_t extent = 0;       // bytes including gaps, without the dynamic array
 };
 
-// Local arrays of the kernel and of the functions that it calls, by offset in the frame of their function.
+// Local memory of one function, by offset in its frame. nvcc declares one array for all arrays of the source; `parts` are
+// those that the code's own addresses tell apart, and what an instruction may touch when its address comes from one alone.
 struct LocalLayout {
-  std::vector<Object> arrays;  // kind local, ascending base
-  std::uint32_t bytes = 0;     // of the kernel's own frame; called functions stack theirs above it
+  struct Use {
+    std::uint32_t pc = 0;
+    std::uint32_t part = 0;  // index into `parts`
+  };
+  std::vector<Object> arrays;  // as declared; kind local, ascending base
+  std::vector<Object> parts;   // kind local, ascending base
+  std::vector<Use> uses;       // ascending pc; an instruction that is not here may touch any array
+  std::uint32_t bytes = 0;
+};
+
+// The frame of a running function in local space. Frames of called functions lie above that of their caller, which may
+// have passed addresses of its own arrays.
+struct LocalFrame {
+  const LocalLayout* layout = nullptr;
+  const LocalFrame* below = nullptr;  // the caller's
+  std::uint32_t base = 0;  // offset in the thread's local space
 };
 
 }  // namespace machine

@@ -201,6 +201,10 @@ void Chunk::async_wait(const WarpPoint& point, std::uint32_t groups_left) {
   if (options_.racecheck) slot_of(point).order.async_wait(point.warp, point.active, point.alive, groups_left);
 }
 
+void Chunk::function_entered(const WarpPoint& point) {
+  if (options_.initcheck) initcheck_.function_entered(point);
+}
+
 void Chunk::threads_exit(const WarpPoint& point) { slot_of(point).order.exit(point.warp, point.active); }
 
 void Chunk::fault(const WarpPoint& point, const FaultEvent& event) {

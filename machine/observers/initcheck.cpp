@@ -5,6 +5,7 @@
 #include "exec/machine.hpp"
 #include "memory/address_space.hpp"
 #include "observers/lines.hpp"
+#include "observers/memcheck.hpp"
 
 namespace machine::checks {
 
@@ -129,10 +130,8 @@ void Initcheck::unwritten(const WarpPoint& point, unsigned lane, Space space, un
   } else if (space == Space::shared) {
     f.address = describe_address(address - point.block->shared, variable_at(point, address));
   } else {
-    const Object* object = nullptr;
-    for (const Object& v : launch_.kernel->local().arrays)
-      if (!object && v.contains(address)) object = &v;
-    f.address = describe_address(address, object);
+    const auto array = local_array_at(point.frame, address);
+    f.address = describe_address(address, array ? &*array : nullptr);
   }
   f.sites.push_back(site_of(launch_, point.block->index, point.warp, lane, point.pc));
   sink_.add(std::move(f));
@@ -237,8 +236,16 @@ void Initcheck::shared(const WarpPoint& point, const Access& a, const Extent& ex
   if (a.kind != AccessKind::load) store(point, a, nullptr);
 }
 
+void Initcheck::function_entered(const WarpPoint& point) {
+  const auto bits = local_.find(local_key(point));
+  if (bits == local_.end() || bits->second.block != point.block->index) return;
+  auto& written = bits->second.written;
+  const std::uint64_t end = std::uint64_t{point.frame->base} + point.frame->layout->bytes;
+  for (std::uint64_t at = point.frame->base; at < end && at < written.size(); ++at) written[at] &= ~point.active;
+}
+
 void Initcheck::local(const WarpPoint& point, const Access& a) {
-  LocalBits& bits = local_[std::uint64_t{point.block->slot} << 6 | point.warp];
+  LocalBits& bits = local_[local_key(point)];
   if (bits.block != point.block->index) {
     bits.block = point.block->index;
     std::fill(bits.written.begin(), bits.written.end(), 0);

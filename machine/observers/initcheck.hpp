@@ -37,6 +37,7 @@ class Initcheck {
   void global(const WarpPoint& point, const Access& access, const Extent& extent, PageMap& pages);
   void shared(const WarpPoint& point, const Access& access, const Extent& extent);
   void local(const WarpPoint& point, const Access& access);
+  void function_entered(const WarpPoint& point);  // its arrays are unwritten, whatever an earlier call left there
   // A cp.async lands: its source was read, zeros fill up the rest of its destination. `source`: of the lanes that read all.
   struct Side {
     const Access& access;
@@ -83,6 +84,7 @@ class Initcheck {
   bool any_undefined_ = false;
   std::unique_ptr<CopyAnalysis> copies_;
   std::unordered_map<std::uint64_t, Carried> carried_;
+  static std::uint64_t local_key(const WarpPoint& p) { return std::uint64_t{p.block->slot} << 6 | p.warp; }
   std::unordered_map<std::uint64_t, LocalBits> local_;  // by slot and warp
 };
 

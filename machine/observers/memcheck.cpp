@@ -1,7 +1,6 @@
 #include "observers/memcheck.hpp"
 
 #include <algorithm>
-#include <span>
 
 #include "exec/machine.hpp"
 #include "memory/address_space.hpp"
@@ -20,6 +19,11 @@ std::string_view verb_of(AccessKind kind) {
     case AccessKind::reduction: return "atomic";
     default: return "read";
   }
+}
+
+Object moved(Object o, std::uint64_t by) {
+  o.base += by;
+  return o;
 }
 
 }  // namespace
@@ -167,16 +171,46 @@ const Object* Memcheck::nearest_variable(std::uint64_t offset) const {
   return dynamic_.size != 0 && (!near || dynamic_.base <= offset) ? &dynamic_ : near;
 }
 
+std::optional<Object> local_array_at(const LocalFrame* frame, std::uint64_t offset) {
+  for (; frame != nullptr; frame = frame->below)
+    for (const Object& array : frame->layout->arrays)
+      if (offset >= frame->base && array.contains(offset - frame->base)) return moved(array, frame->base);
+  return {};
+}
+
+namespace {
+
+// The last array that begins at or before `offset`, else the first of the frame.
+std::optional<Object> nearest_local(const LocalFrame* frame, std::uint64_t offset) {
+  std::optional<Object> near;
+  for (; frame != nullptr && !near; frame = frame->below)
+    for (const Object& array : frame->layout->arrays)
+      if (!near || frame->base + array.base <= offset) near = moved(array, frame->base);
+  return near;
+}
+
+// The one array that the instruction means, where that is known.
+const Object* meant(const LocalFrame* frame, std::uint32_t pc) {
+  if (frame == nullptr || frame->layout->uses.empty()) return nullptr;
+  const auto& uses = frame->layout->uses;
+  const auto at = std::lower_bound(uses.begin(), uses.end(), pc, [](const LocalLayout::Use& u, std::uint32_t p) { return u.pc < p; });
+  return at != uses.end() && at->pc == pc ? &frame->layout->parts[at->part] : nullptr;
+}
+
+}  // namespace
+
 void Memcheck::fault(const WarpPoint& point, const FaultEvent& event) {
   if (event.lanes == 0 || event.address == nullptr) return;
   const unsigned lane = static_cast<unsigned>(std::countr_zero(event.lanes));
   std::uint64_t address = event.address[lane];
   const Object* near = nullptr;
+  std::optional<Object> array;
   if (event.space == Space::shared) {
     address -= point.block->shared;
     near = nearest_variable(address);
   } else if (event.space == Space::local) {
-    if (!launch_.kernel->local().arrays.empty()) near = &launch_.kernel->local().arrays.front();
+    array = nearest_local(point.frame, address);
+    if (array) near = &*array;
   } else {
     near = AddressSpace::instance().find(address);
     if (!near) near = AddressSpace::instance().nearest(address);
@@ -212,32 +246,22 @@ Mask Memcheck::shared(const WarpPoint& point, const Access& a, const Extent& s) 
 }
 
 Mask Memcheck::local(const WarpPoint& point, const Access& a, const Extent& s) {
+  const Object* own = meant(point.frame, point.pc);
+  std::optional<Object> array = own != nullptr ? moved(*own, point.frame->base) : local_array_at(point.frame, s.low);
+  if (array && array->contains(s.low, s.bytes())) return a.lanes;
   Mask bad = 0;
-  const LocalLayout& layout = launch_.kernel->local();
-  // Arrays of called functions follow those of the kernel and have offsets in frames of their own, above the kernel's.
-  std::size_t own = 0;
-  while (own < layout.arrays.size() && (own == 0 || layout.arrays[own].base > layout.arrays[own - 1].base)) ++own;
-  if (own < layout.arrays.size() && s.low >= layout.bytes) return a.lanes & ~bad;
-  const std::span<const Object> arrays(layout.arrays.data(), own);
-  const auto array_of = [&](std::uint64_t offset) -> const Object* {
-    for (const Object& o : arrays)
-      if (o.contains(offset)) return &o;
-    return nullptr;
-  };
-  const Object* whole = array_of(s.low);
-  if (whole && whole->contains(s.low, s.bytes())) return a.lanes & ~bad;
   for (Mask rest = a.lanes; rest != 0; rest &= rest - 1) {
     const unsigned l = static_cast<unsigned>(std::countr_zero(rest));
     const std::uint64_t offset = a.address[l];
-    const Object* at = array_of(offset);
-    if (at && at->contains(offset, a.width)) continue;
+    if (own == nullptr) array = local_array_at(point.frame, offset);
+    if (array && array->contains(offset, a.width)) continue;
     bad |= Mask{1} << l;
-    const Object* near = at;
-    for (const Object& o : arrays)
-      if (!near || (o.base <= offset && !at)) near = &o;
-    invalid(point, l, Space::local, verb_of(a.kind), a.width, offset, near,
-            at ? "the access starts inside its array and ends past it" : "the address lies in no local array of the thread",
-            kOutside);
+    const bool inside = array && array->contains(offset);
+    if (!array) array = nearest_local(point.frame, offset);
+    const char* why = inside                                 ? "the access starts inside its array and ends past it"
+                      : local_array_at(point.frame, offset) ? "the address lies in another local array of the thread"
+                                                             : "the address lies in no local array of the thread";
+    invalid(point, l, Space::local, verb_of(a.kind), a.width, offset, array ? &*array : nullptr, why, kOutside);
   }
   return a.lanes & ~bad;
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "memory/address_space.hpp"
@@ -42,6 +43,10 @@ class Regions {
   std::vector<Stretch> live_;                               // by address: what lies outside every heap, and the regions
   bool settled_ = false;
 };
+
+// The array at `offset` of local space, in the frame of the function at hand or of those that called it; its base is an
+// offset of the thread as well.
+std::optional<Object> local_array_at(const LocalFrame* frame, std::uint64_t offset);
 
 class Memcheck {
  public:

@@ -68,6 +68,7 @@ struct WarpPoint {
   std::uint32_t pc = 0;
   Mask active = 0;  // lanes executing this instruction (guard applied)
   Mask alive = 0;   // lanes of the warp that exist and have not exited
+  const LocalFrame* frame = nullptr;  // of the function that the lanes are in
 };
 
 // ---- synchronisation ---------------------------------------------------------------------------------------------
@@ -228,6 +229,8 @@ class Observer {
   }
   virtual void async_wait(const WarpPoint&, std::uint32_t groups_left) { (void)groups_left; }
 
+  // point.active have called a function, which has a local frame of its own (point.frame).
+  virtual void function_entered(const WarpPoint&) {}
   virtual void threads_exit(const WarpPoint&) {}  // point.active: the lanes that exit
   virtual void fault(const WarpPoint&, const FaultEvent&) {}
   // Programmatic dependent launch: the kernel passed griddepcontrol.wait, or has let its dependents go.

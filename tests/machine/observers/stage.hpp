@@ -36,7 +36,6 @@ class PlayKernel final : public Kernel {
   std::span<const Param> params() const override { return {}; }
   const KernelAttributes& attributes() const override { return attributes_; }
   const SharedLayout& shared() const override { return layout; }
-  const LocalLayout& local() const override { return local_layout; }
   Location location(std::uint32_t pc) const override {
     Location l;
     if (pc >= text_.size()) return l;
@@ -48,7 +47,6 @@ class PlayKernel final : public Kernel {
   void prepare() const override {}
 
   SharedLayout layout;
-  LocalLayout local_layout;
 
  private:
   std::string name_ = "play";
