@@ -604,13 +604,10 @@ extern "C" cudaError_t flash_decode_plan(const flash_decode_args* args, int sm_c
   const int merge_parts = a.head_dim / kMergeDims;
   if (units > INT_MAX / splits || merge_blocks > INT_MAX / merge_parts) return cudaErrorInvalidConfiguration;
 
-  size_t state_bytes = size_t(merge_blocks);  // of m, and of l
-  size_t o_bytes = size_t(a.head_dim);
-  if (!multiply(state_bytes, size_t(splits)) || !multiply(state_bytes, sizeof(float)) ||
-      !multiply(o_bytes, state_bytes) || o_bytes > SIZE_MAX / 2 - 2 * (state_bytes + 16)) {
-    return cudaErrorInvalidValue;
-  }
-  state_bytes = (state_bytes + 15) / 16 * 16;
+  // Within these grids there are fewer than 2^35 partials, so that no size below needs more than 46 bits.
+  const size_t partials = size_t(merge_blocks) * size_t(splits);
+  const size_t o_bytes = partials * size_t(a.head_dim) * sizeof(float);
+  const size_t state_bytes = (partials * sizeof(float) + 15) / 16 * 16;  // of m, and of l
 
   *plan = {};
   plan->tile = tile;

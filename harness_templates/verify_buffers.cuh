@@ -12,7 +12,7 @@
 namespace verify {
 
 constexpr std::uint64_t runtime_alignment = 256;       // what cudaMalloc guarantees
-constexpr std::uint64_t refused_allocation = 1 << 24;  // most that is allocated for a call that must be refused
+constexpr std::uint64_t refused_allocation = 1 << 20;  // most that is allocated for a call that must be refused
 
 // One buffer, one allocation. With offset placement the base pointer is `align` bytes past the allocation's
 // start, so that it has exactly the promised alignment; the bytes before it hold the fill and are watched too.

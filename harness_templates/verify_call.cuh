@@ -13,6 +13,7 @@ class Call {
     Call(const CaseFile& file, const RunLine& run) : file_(file), run_(run) {
         if (file.values.size() != verify_value_count)
             throw BadInput(run.case_path + ": was written for another contract than this harness");
+        std::size_t nulls = run.null.size();
         for (const BufferFile& buffer : file.buffers) {
             buffers_.push_back(std::make_unique<DeviceBuffer>(buffer, run, file.sparse));
             std::uint64_t address = reinterpret_cast<std::uint64_t>(buffers_.back()->data());
@@ -21,11 +22,14 @@ class Call {
                 address += found->second;
             if (const auto found = run.shrink.find(buffer.name); found != run.shrink.end())
                 size -= std::min(size, found->second);
-            if (run.null.count(buffer.name) != 0) address = 0;
+            const std::size_t null = run.null.count(buffer.name);
+            nulls -= null;
+            if (null != 0) address = 0;
             arguments_.pointers.push_back(reinterpret_cast<void*>(address));
             arguments_.sizes.push_back(size);
         }
         arguments_.values = file.values;
+        arguments_.null_struct = nulls != 0;  // what is no buffer's name is the struct's
     }
 
     // Device bytes of a case, as this run allocates them.

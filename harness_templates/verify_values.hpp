@@ -86,10 +86,15 @@ struct Arguments {
     std::vector<void*> pointers;
     std::vector<std::uint64_t> sizes;
     std::vector<Value> values;
+    bool null_struct = false;  // the launcher gets a null pointer in place of its struct
 
     Pointer pointer(std::size_t buffer) const { return Pointer(pointers.at(buffer)); }
     Value bytes(std::size_t buffer) const { return Value::of_integer(sizes.at(buffer)); }
     Value value(std::size_t slot) const { return values.at(slot); }
+    template <class Struct>
+    Struct* structure(Struct& filled) const {
+        return null_struct ? nullptr : &filled;
+    }
 };
 
 // Fields of an argument struct are set through this, since a built-in assignment from Value is ambiguous.

@@ -70,9 +70,10 @@ def contradictions(contract: Contract, path: Path) -> Iterator[str]:
     yield from unknown("captured_at", contract.captured_at.values())
     yield from missing("row_reads", contract.row_reads, buffers)
     yield from unknown("row_reads", contract.row_reads.values())
+    structs = [e.struct for e in contract.entries if isinstance(e, Launcher) and e.struct is not None]
     for refusal in contract.refusals:
-        named = (*refusal.null, *refusal.misalign, *refusal.shrink)
-        yield from missing(f"refusal {refusal.name}", named, buffers)
+        yield from missing(f"refusal {refusal.name}", refusal.null, [*buffers, *structs])
+        yield from missing(f"refusal {refusal.name}", (*refusal.misalign, *refusal.shrink), buffers)
         yield from missing(f"refusal {refusal.name}: symbols", refusal.symbols, symbols)
         yield from unknown(f"refusal {refusal.name}: symbols", refusal.symbols.values())
     for entry in contract.entries:

@@ -157,9 +157,10 @@ class Intermediate:
 class Refusal:
     """Bad input that must return an error, launch nothing and leave every output untouched.
 
-    symbols: symbol overrides applied to ``fixture`` (None: the contract's first). null: buffers passed as
-    null pointers. misalign: buffer name to bytes added to its pointer. shrink: buffer to bytes taken off
-    the size that ``bytes(buffer)`` reports.
+    symbols: symbol overrides applied to ``fixture`` (None: the contract's first), as expressions over its
+    values; symbols that the fixture leaves to their defaults follow. null: buffers passed as null pointers or
+    the launcher's struct by its name. misalign: buffer name to bytes added to its pointer. shrink: buffer to
+    bytes taken off the size that ``bytes(buffer)`` reports. error: the error's name; None: any will do.
     """
 
     name: str
@@ -168,6 +169,7 @@ class Refusal:
     misalign: Mapping[str, int] = field(default_factory=dict)
     shrink: Mapping[str, int] = field(default_factory=dict)
     fixture: str | None = None
+    error: str | None = None
 
 
 @dataclass(frozen=True)

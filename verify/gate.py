@@ -328,6 +328,7 @@ def run_checks(
         strict=selection.strict,
         progress=progress,
         plans=lambda asked: require_plans(ready.build, ready.contract, asked, device.info().sm_count),
+        offers=lambda asked: query_plans(ready.build, ready.contract, asked, device.info().sm_count),
         _expected=ready.expected,
     )
     tools: list[Tool] = [t for t in TOOLS if t in checks]

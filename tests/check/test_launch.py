@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scripted import CONTRACT, build, done, right_output, subject
 
+from verify.case.case import Case
 from verify.case.pack import Difference, Intrusion, RunOutput
 from verify.case.run import Run
 from verify.check import launch
 from verify.check.launch import check_launch
 from verify.check.native import not_done
-from verify.check.refusals import refused_case
+from verify.check.refusals import refusal_runs, refused_case, with_fitting_arrays
 from verify.check.subject import Ran
-from verify.contract import Launcher, Refusal
+from verify.contract import Contract, Launcher, Refusal, Symbol
 from verify.device.interface import Execution, Job, RunResult, RunStatus, ToolRecord
 from verify.finding import Outcome, Verdict
+from verify.fixture.schema import Fixture, FixtureError
+from verify.harness.plan import PlanError
 
 SWEPT = (
     "pass=1 call=1 calls=2 failed=cudaFuncSetAttribute returned=cudaErrorUnknown",
@@ -166,15 +170,68 @@ def test_an_entry_without_a_stream_has_no_stream_modes(tmp_path: Path) -> None:
     assert {run.mode for run in made.asked} == {"second-call", "refuse"}
 
 
+def refused(rows: int, refusal: Refusal, contract: Contract = CONTRACT) -> Case:
+    base = build("one", rows=rows, contract=contract)
+    given = {"rows": rows, "factor": list(base["factor"])}
+    return refused_case(base, Fixture("double", "one", "pins one", given), refusal)
+
+
 def test_a_refused_case_follows_its_symbols() -> None:
     """Fault: a larger batch with lists and arrays of the smaller one cannot even be packed."""
-    base = build("one", rows=2)
-    more = refused_case(base, Refusal("more", {"rows": "rows + 1"}))
+    more = with_fitting_arrays(refused(2, Refusal("more", {"rows": "rows + 1"})))
     assert more["rows"] == 3
     assert more["factor"] == (2, 3, 2)
     assert more.arrays == {}
-    same = refused_case(base, Refusal("null", null=("x",)))
-    assert same.arrays.keys() == base.arrays.keys()
+    same = with_fitting_arrays(refused(2, Refusal("null", null=("x",))))
+    assert same.arrays.keys() == build("one").arrays.keys()
+
+
+def test_what_depends_on_a_bad_value_changes_with_it() -> None:
+    """Fault: a pitch that stays behind is refused by its own guard, so that the one meant is never asked."""
+    pitch = Symbol("pitch", default="4 * rows", minimum=1)
+    contract = replace(CONTRACT, symbols=(*CONTRACT.symbols, pitch))
+    assert refused(2, Refusal("more", {"rows": 5}), contract)["pitch"] == 20
+    assert refused(2, Refusal("none", {"rows": 0}), contract)["pitch"] == 0
+    assert refused(2, Refusal("odd", {"rows": 5, "pitch": "rows - 3"}), contract)["pitch"] == -1
+
+
+def test_a_workspace_is_as_large_as_the_plan_wants_it_for_bad_input(tmp_path: Path) -> None:
+    """Fault: the fixture's small workspace is what refuses the call, whatever guard the launcher has lost."""
+    made = subject(tmp_path, sweeps(), fixtures=("one",))
+    made.offers = lambda asked: [{"auto": 7 + int(symbols["rows"])} for symbols in asked]
+    (runs,) = refusal_runs(made, "nan").values()
+    assert [run.case["auto"] for run in runs] == [7, 9, 10]
+
+    def dies_of_none(asked: Sequence[Mapping[str, Any]]) -> list[Mapping[str, int]]:
+        if any(symbols["rows"] == 0 for symbols in asked):
+            raise PlanError("division by zero")
+        return [{"auto": 7 + int(symbols["rows"])} for symbols in asked]
+
+    made.offers = dies_of_none
+    (runs,) = refusal_runs(made, "nan").values()
+    assert [run.case["auto"] for run in runs] == [5, 9, 10]
+
+
+@pytest.mark.parametrize(
+    ("promised", "found"),
+    [(None, []), ("cudaErrorInvalidValue", []), ("cudaErrorInvalidConfiguration", ["another error"])],
+)
+def test_bad_input_is_refused_by_the_error_that_was_promised(
+    tmp_path: Path, promised: str | None, found: list[str]
+) -> None:
+    """Fault: an error that comes from elsewhere, such as the runtime's own, passes for the guard's."""
+    contract = replace(CONTRACT, refusals=(Refusal("none", {"rows": 0}, error=promised),))
+    (outcome,) = check_launch(subject(tmp_path, sweeps(), fixtures=("one",), contract=contract))
+    assert [kind for f in outcome.findings for kind in found if kind in f.kind] == found
+    assert len(outcome.findings) == len(found)
+
+
+def test_a_refusal_that_no_buffer_can_have_is_told_by_name() -> None:
+    """Fault: a division by zero in a shape ends the command without saying which refusal asked for it."""
+    x = replace(CONTRACT.buffers[0], shape=("8 // rows", 4))
+    contract = replace(CONTRACT, buffers=(x, *CONTRACT.buffers[1:]))
+    with pytest.raises(FixtureError, match=r"double: refusal none: x: .*zero"):
+        refused(2, Refusal("none", {"rows": 0}), contract)
 
 
 @pytest.mark.parametrize(

@@ -117,11 +117,15 @@ def mutated_source(contract: Contract, mutant: Mutant) -> str:
 
 
 def plant(contract: Contract, mutant: Mutant) -> Contract:
-    """The contract of the mutated kernel, whose source is kept in the build cache. Raises PatchError.
+    """The contract of the mutated kernel. Raises PatchError."""
+    return with_source(contract, mutated_source(contract, mutant))
 
-    The cache, because a harness is kept under the path of its source too: the same mutant compiles once.
+
+def with_source(contract: Contract, text: str) -> Contract:
+    """The contract of a kernel with another source, which is kept in the build cache.
+
+    The cache, because a harness is kept under the path of its source too: the same source compiles once.
     """
-    text = mutated_source(contract, mutant)
 
     def write(folder: Path) -> None:
         (folder / contract.source).write_text(text, encoding="utf-8")

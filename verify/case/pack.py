@@ -51,7 +51,7 @@ from verify.contract import Buffer
 from verify.harness.slots import slots_of
 from verify.oracle.formats import format_of
 
-REFUSED_ALLOCATION = 1 << 24
+REFUSED_ALLOCATION = 1 << 20
 """Most bytes of a buffer that are allocated for a call which must be refused; the harness has the same."""
 
 _RUN_ID = re.compile(r"[A-Za-z0-9._+=-]+$")

@@ -1,8 +1,13 @@
-"""Bad input as runs: a base case with what a refusal changes, and what a right launcher does with it."""
+"""Bad input as runs: a base case with what a refusal changes, and what a right launcher does with it.
+
+A call that two guards refuse proves neither of them. So what depends on the changed values by default changes
+with them (strides with a head dimension, say), and the workspace is as large as the launcher's own plan wants
+it for the bad input: a plan that has lost its guard answers, and then nothing else is wrong with the call.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,20 +19,31 @@ from verify.check.matrix import cases_for
 from verify.check.native import BAD_INPUT
 from verify.check.subject import Ran, Subject
 from verify.contract import Buffer, Refusal
+from verify.expression import ExpressionError
 from verify.finding import Finding
+from verify.fixture.resolve import resolve_symbols
+from verify.fixture.schema import Fixture, FixtureError
+from verify.harness.plan import PlanError
 from verify.oracle.formats import format_of
+
+MOST_ROWS = 1 << 12
+"""Entries of a list that follows the batch, at most: the call is refused before anybody reads them."""
 
 
 def refusal_runs(subject: Subject, fill: Fill) -> dict[str, list[Run]]:
     """The refusals' runs by the fixture that they start from: the named one, or the first selected one."""
     runs: dict[str, list[Run]] = {fixture: [] for fixture in subject.cases}
+    fixtures = {resolved.fixture.name: resolved.fixture for resolved in subject.fixtures}
+    cases = []
     for refusal in subject.contract.refusals:
-        fixture = refusal.fixture if refusal.fixture in runs else next(iter(runs))
-        base = cases_for("launch", subject.cases[fixture])[0]
-        runs[fixture].append(
+        name = refusal.fixture if refusal.fixture in runs else next(iter(runs))
+        base = cases_for("launch", subject.cases[name])[0]
+        cases.append(refused_case(base, fixtures[name], refusal))
+    for refusal, case, plan in zip(subject.contract.refusals, cases, _offers(subject, cases), strict=True):
+        runs[case.fixture].append(
             Run(
-                f"{fixture}.refuse-{refusal.name}",
-                refused_case(base, refusal),
+                f"{case.fixture}.refuse-{refusal.name}",
+                with_fitting_arrays(replace(case, plan={**case.plan, **plan})),
                 "refuse",
                 Fills(fill, fill, fill, None),
                 null=refusal.null,
@@ -38,23 +54,52 @@ def refusal_runs(subject: Subject, fill: Fill) -> dict[str, list[Run]]:
     return runs
 
 
-def refused_case(base: Case, refusal: Refusal) -> Case:
-    """The base case with the refusal's symbols. Lists of one entry a batch row follow the batch.
+def refused_case(base: Case, fixture: Fixture, refusal: Refusal) -> Case:
+    """The base case with the refusal's symbols, and with those that by default depend on them.
 
-    Arrays whose view has another shape or element type now are left out: the call never comes to read them.
+    Lists of one entry a batch row follow the batch. Raises FixtureError for symbols that no buffer can have.
     """
-    symbols: dict[str, Any] = {**base.symbols}
-    for name, value in refusal.symbols.items():
-        symbols[name] = value if isinstance(value, float) else base.evaluate(value)
     contract = base.contract
+    changed = {
+        name: value if isinstance(value, float) else base.evaluate(value)
+        for name, value in refusal.symbols.items()
+    }
+    altered = replace(fixture, symbols={**fixture.symbols, **changed})
+    symbols = resolve_symbols(altered, contract, base.plan, instead={**base.symbols, **changed})
     if contract.batch is not None and symbols[contract.batch] != base[contract.batch]:
-        rows, were = max(int(symbols[contract.batch]), 0), base[contract.batch]
+        rows, were = min(max(int(symbols[contract.batch]), 0), MOST_ROWS), base[contract.batch]
         for name, value in symbols.items():
             if isinstance(value, tuple) and len(value) == were:
                 symbols[name] = tuple(value[row % were] for row in range(rows))
-    changed = replace(base, symbols=symbols)
-    arrays = {n: a for n, a in base.arrays.items() if _fits(changed, contract.buffer(n), a)}
-    return replace(changed, arrays=arrays)
+    case = replace(base, symbols=symbols)
+    for buffer in contract.buffers:
+        try:
+            case.shape(buffer), case.strides(buffer)
+        except ExpressionError as error:
+            raise FixtureError(f"{contract.name}: refusal {refusal.name}: {buffer.name}: {error}") from None
+    return case
+
+
+def with_fitting_arrays(case: Case) -> Case:
+    """Without the arrays whose view has another shape or element type now: the call never reads them."""
+    arrays = {n: a for n, a in case.arrays.items() if _fits(case, case.contract.buffer(n), a)}
+    return replace(case, arrays=arrays)
+
+
+def _offers(subject: Subject, cases: Sequence[Case]) -> Sequence[Mapping[str, int]]:
+    """The launcher's plan for each case, empty where it refuses; a plan that dies of one is asked singly."""
+    asked = [case.symbols for case in cases]
+    try:
+        return subject.offers(asked)
+    except PlanError:
+        return [_offer(subject, symbols) for symbols in asked]
+
+
+def _offer(subject: Subject, symbols: Mapping[str, Any]) -> Mapping[str, int]:
+    try:
+        return subject.offers([symbols])[0]
+    except PlanError:
+        return {}
 
 
 def _fits(case: Case, buffer: Buffer, array: np.ndarray) -> bool:
@@ -66,9 +111,14 @@ def refusal_findings(subject: Subject, ran: Ran, repeat: str) -> list[Finding]:
     """What the launcher did wrong with one bad input."""
     output, run = ran.output, ran.run
     assert output is not None
+    name = run.id.partition(".refuse-")[2]
+    refusal = next(r for r in subject.contract.refusals if r.name == name)
     seen: list[tuple[str, str]] = []
     if output.returned == "cudaSuccess":
         seen.append(("bad input accepted", "the launcher returned cudaSuccess"))
+    elif refusal.error not in (None, output.returned):
+        returned = f"the launcher returned {output.returned}, the contract promises {refusal.error}"
+        seen.append(("bad input refused by another error", returned))
     if output.kernels:
         seen.append(("launched on bad input", f"{output.kernels} kernels were launched"))
     if output.intrusion_count:
@@ -88,24 +138,18 @@ def refusal_findings(subject: Subject, ran: Ran, repeat: str) -> list[Finding]:
             kind,
             text,
             BAD_INPUT,
-            where=f"refusal {run.id.partition('.refuse-')[2]}",
+            where=f"refusal {name}",
             repeat=repeat,
-            details=(("changed", _changes(subject, run)),),
+            details=(("changed", _changes(refusal, run)),),
         )
         for kind, text in seen
     ]
 
 
-def _changes(subject: Subject, run: Run) -> str:
+def _changes(refusal: Refusal, run: Run) -> str:
     """What the refusal changed, for a person."""
-    name = run.id.partition(".refuse-")[2]
-    refusal = next(r for r in subject.contract.refusals if r.name == name)
     parts = [f"{symbol} = {run.case.symbols[symbol]}" for symbol in refusal.symbols]
     parts += [f"{buffer} is null" for buffer in refusal.null]
-    parts += [f"{buffer} moved by {count} bytes" for buffer, count in _items(refusal.misalign)]
-    parts += [f"bytes({buffer}) less {count}" for buffer, count in _items(refusal.shrink)]
+    parts += [f"{buffer} moved by {count} bytes" for buffer, count in refusal.misalign.items()]
+    parts += [f"bytes({buffer}) less {count}" for buffer, count in refusal.shrink.items()]
     return ", ".join(parts)
-
-
-def _items(changes: Mapping[str, int]) -> list[tuple[str, int]]:
-    return list(changes.items())

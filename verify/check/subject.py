@@ -51,7 +51,8 @@ class Subject:
     cases: fixture -> profile -> case, in file order. folder: scratch for packs and outputs, emptied by the
     caller. argument: how the kernel is named on a command line (its name, or the path of a user's contract).
     progress: told one line at a time what is going on. strict: warnings count as findings. plans: asks the
-    launcher's plan for symbol values that no fixture has; raises PlanError.
+    launcher's plan for symbol values that no fixture has; raises PlanError. offers: the same, with an empty
+    answer for what the plan refuses.
     """
 
     contract: Contract
@@ -65,6 +66,7 @@ class Subject:
     progress: Callable[[str], None] = lambda _: None
     environment: Mapping[str, str] = field(default_factory=dict)
     plans: PlanQuestion = lambda asked: [{} for _ in asked]
+    offers: PlanQuestion = lambda asked: [{} for _ in asked]
     _expected: dict[str, Mapping[str, Quantity]] = field(default_factory=dict)
     _ran: dict[str, Ran] = field(default_factory=dict)
     _hangs: Hangs = field(default_factory=Hangs)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from math import inf, nan
+
 from verify.case.attention_profiles import ATTENTION_PROFILES
 from verify.case.case import Case
 from verify.contract import Buffer, Contract, Intermediate, KernelOracle, Launcher, Plan, Refusal, Symbol
@@ -37,6 +40,9 @@ def error_model(case: Case) -> dict[str, Tracked]:
     """Bounds of the output and of the split partials."""
     return attention_error_model(case, numerics(case))
 
+
+_refused = partial(Refusal, error="cudaErrorInvalidValue")
+_grid_refused = partial(Refusal, error="cudaErrorInvalidConfiguration")
 
 CONTRACT = Contract(
     name="flash_decode",
@@ -93,25 +99,51 @@ CONTRACT = Contract(
         "v": "ceil_div(NH // NKV, heads_per_block)",
     },
     refusals=(
-        Refusal("heads-not-a-multiple", {"NKV": "NH + 1"}),
-        Refusal("head-dim-unsupported", {"D": 96}),
-        Refusal("no-batch", {"B": 0}),
-        Refusal("no-capacity", {"capacity": 0}),
-        Refusal("window-above-capacity", {"window": "capacity + 1"}),
-        Refusal("window-negative", {"window": -1}),
-        Refusal("splits-negative", {"splits": -1}),
-        Refusal("scale-zero", {"scale": 0.0}),
-        Refusal("grid-too-large", {"B": 2, "splits": 2**31 - 1}),
-        Refusal("bytes-over-size_t", {"B": 2, "k_batch": 2**62}),
-        *(Refusal(f"null-{name}", null=(name,)) for name in ("q", "k", "v", "out", "lengths", "workspace")),
-        *(Refusal(f"misaligned-{name}", misalign={name: 8}) for name in ("q", "k", "v", "out", "workspace")),
-        Refusal("misaligned-lengths", misalign={"lengths": 2}),
-        Refusal("stride-misaligned-q_row", {"B": 2, "q_row": "NH * D + 4"}),
-        Refusal("stride-misaligned-out_row", {"B": 2, "out_row": "NH * D + 4"}),
-        *(Refusal(f"stride-misaligned-{x}_row", {f"{x}_row": "D + 4"}) for x in "kv"),
-        *(Refusal(f"stride-misaligned-{x}_head", {f"{x}_head": "capacity * D + 4"}) for x in "kv"),
-        *(Refusal(f"stride-misaligned-{x}_batch", {f"{x}_batch": "NKV * capacity * D + 4"}) for x in "kv"),
-        Refusal("output-rows-overlap", {"B": 2, "out_row": "NH * D - 8"}),
-        Refusal("workspace-too-small", shrink={"workspace": 1}),
+        _refused("null-arguments", null=("flash_decode_args",)),
+        _refused("no-heads", {"NH": 0}),
+        _refused("no-kv-heads", {"NKV": 0}),
+        _refused("heads-not-a-multiple", {"NKV": "NH + 1"}),
+        *(_refused(f"head-dim-{d}", {"D": d}) for d in (-64, 0, 32, 96, 192, 320, 384, 1024)),
+        _refused("no-batch", {"B": 0}),
+        _refused("no-capacity", {"capacity": 0}),
+        _refused("window-above-capacity", {"window": "capacity + 1"}),
+        _refused("window-negative", {"window": -1}),
+        _refused("splits-negative", {"splits": -1}),
+        *(
+            _refused(f"scale-{name}", {"scale": value})
+            for name, value in (
+                ("zero", 0.0), ("negative", -0.125), ("subnormal", 1e-40), ("infinite", inf), ("nan", nan),
+            )
+        ),
+        # Grids that would be small again if they were cut to 32 bits.
+        _grid_refused("split-grid-too-large", {"B": 3, "splits": (2**32 + 2) // 3}),
+        _grid_refused("merge-grid-too-large", {"NH": 2**29 + 1, "D": 512, "splits": 1}),
+        *(_refused(f"null-{x}", null=(x,)) for x in ("q", "k", "v", "out", "lengths", "workspace")),
+        *(
+            _refused(f"misaligned-{x}-by-{by}", misalign={x: by})
+            for x in ("q", "k", "v", "out", "workspace") for by in (1, 2, 4, 8)
+        ),
+        *(_refused(f"misaligned-lengths-by-{by}", misalign={"lengths": by}) for by in (1, 2)),
+        *(_refused(f"{x}_row-misaligned", {"B": 2, f"{x}_row": "NH * D + 4"}) for x in ("q", "out")),
+        *(_refused(f"{x}_row-misaligned", {f"{x}_row": "D + 4"}) for x in "kv"),
+        *(
+            _refused(f"{x}_head-misaligned", {f"{x}_head": "capacity * D + 4", f"{x}_batch": 8})
+            for x in "kv"
+        ),
+        *(_refused(f"{x}_batch-misaligned", {f"{x}_batch": "NKV * capacity * D + 4"}) for x in "kv"),
+        # A single row, so that nothing but the sign is wrong.
+        *(_refused(f"{x}_row-negative", {f"{x}_row": -8}) for x in ("q", "out")),
+        *(_refused(f"{x}_row-negative", {"capacity": 1, f"{x}_row": -8, f"{x}_head": 8}) for x in "kv"),
+        *(_refused(f"{x}_head-negative", {f"{x}_head": -8, f"{x}_batch": 8}) for x in "kv"),
+        *(_refused(f"{x}_batch-negative", {f"{x}_batch": -8}) for x in "kv"),
+        *(_refused(f"{x}_row-beyond-memory", {"B": 2, f"{x}_row": 2**62}) for x in ("q", "out")),
+        *(_refused(f"{x}_batch-beyond-memory", {"B": 2, f"{x}_batch": 2**62}) for x in "kv"),
+        # An offset that would be 0 again if it were cut to 64 bits.
+        *(
+            _refused(f"{x}_row-beyond-64-bits", {"capacity": 2**32 + 1, f"{x}_row": 2**32, f"{x}_head": 8})
+            for x in "kv"
+        ),
+        _refused("output-rows-overlap", {"B": 2, "out_row": "NH * D - 8"}),
+        _refused("workspace-too-small", shrink={"workspace": 1}),
     ),
 )  # fmt: skip

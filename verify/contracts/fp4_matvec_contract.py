@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from verify.case.matvec_profiles import FP4_PROFILES
 from verify.contract import Buffer, Contract, DtypeChoice, Launcher, Plan, Refusal, Symbol
 from verify.oracle.matvec import fp4_effects, fp4_error_model, fp4_exact, fp4_reference
 from verify.oracle.matvec_torch import fp4_torch
+
+_refused = partial(Refusal, error="cudaErrorInvalidValue")
+_grid_refused = partial(Refusal, error="cudaErrorInvalidConfiguration")
 
 CONTRACT = Contract(
     name="fp4_matvec",
@@ -68,25 +73,42 @@ CONTRACT = Contract(
     row_reads={"weights": 1, "scales": 1, "x": "ceil_div(N, rows_per_block)"},
     parity={"torch": fp4_torch},
     refusals=(
-        Refusal("no-rows", {"N": 0}),
-        Refusal("no-vectors", {"B": 0}),
-        Refusal("nine-vectors", {"B": 9}),
-        Refusal("depth-no-multiple-of-group", {"K": "K - 8"}),
-        Refusal("no-depth", {"K": 0}),
-        Refusal("group-unsupported", {"group": 8}),
-        Refusal("scale-format-unknown", {"scale_format": 3}),
-        Refusal("output-type-unknown", {"output": 2}),
-        Refusal("rows-a-block-unsupported", {"pinned_rows": 24}),
-        Refusal("weight-rows-overlap", {"w_pitch": "K // 2 - 16"}),
-        Refusal("weight-pitch-misaligned", {"w_pitch": "round_up(K // 2, 16) + 8"}),
-        Refusal("scale-rows-overlap", {"s_pitch": "K // group - 2"}),
-        Refusal("vectors-overlap", {"x_pitch": "K - 8"}),
-        Refusal("vector-pitch-misaligned", {"x_pitch": "round_up(K, 8) + 4"}),
-        Refusal("results-overlap", {"y_pitch": "N - 1"}),
-        Refusal("grid-too-large", {"N": 2**36, "y_pitch": 2**36}),
-        Refusal("bytes-over-size_t", {"N": 2, "y_pitch": 2, "w_pitch": 2**62}),
-        *(Refusal(f"null-{name}", null=(name,)) for name in ("weights", "scales", "tensor_scale", "x", "y")),
-        *(Refusal(f"misaligned-{name}", misalign={name: 8}) for name in ("weights", "x")),
-        *(Refusal(f"misaligned-{name}", misalign={name: 1}) for name in ("scales", "tensor_scale", "y")),
+        _refused("null-arguments", null=("fp4_matvec_args",)),
+        _refused("no-rows", {"N": 0}),
+        _refused("no-vectors", {"B": 0}),
+        _refused("nine-vectors", {"B": 9}),
+        *(_refused(f"groups-of-{g}", {"group": g, "K": 64}) for g in (8, 64)),
+        _refused("depth-no-multiple-of-group", {"K": "group + 8"}),
+        _refused("no-depth", {"K": 0}),
+        _refused("depth-above-2-to-30", {"K": "2**30 + group"}),
+        *(_refused(f"scale-format-{f}", {"scale_format": f}) for f in (-1, 3)),
+        *(_refused(f"output-type-{o}", {"output": o}) for o in (-1, 2)),
+        *(_refused(f"{r}-rows-a-block", {"pinned_rows": r}) for r in (-16, 24, 64)),
+        _refused("weight-rows-overlap", {"K": "step", "w_pitch": "step // 2 - 16"}),
+        _refused("weight-pitch-misaligned", {"w_pitch": "round_up(K // 2, 16) + 8"}),
+        _refused("scale-rows-overlap", {"K": "step", "s_pitch": "step // group - 2"}),
+        _refused("scale-pitch-odd", {"K": "2 * group", "s_pitch": 3}),
+        _refused("vectors-overlap", {"x_pitch": "K - 8"}),
+        _refused("vector-pitch-misaligned", {"x_pitch": "round_up(K, 8) + 4"}),
+        _refused("results-overlap", {"N": 2, "y_pitch": 1}),
+        # A grid that would be small again if it were cut to 32 bits.
+        _grid_refused("grid-too-large", {"N": 2**37 + 32, "pinned_rows": 32}),
+        _refused("weights-beyond-memory", {"N": 2, "w_pitch": 2**62}),
+        _refused("scales-beyond-memory", {"N": 2, "s_pitch": 2**61}),
+        _refused("vectors-beyond-memory", {"B": 2, "x_pitch": 2**61}),
+        _refused("results-beyond-memory", {"B": 2, "y_pitch": 2**60}),
+        *(_refused(f"null-{x}", null=(x,)) for x in ("weights", "scales", "tensor_scale", "x", "y")),
+        *(
+            _refused(f"misaligned-{x}-by-{by}", misalign={x: by})
+            for x, most in (("weights", 8), ("x", 8), ("scales", 1), ("tensor_scale", 2), ("y", 2))
+            for by in (1, 2, 4, 8) if by <= most
+        ),
+        _refused("misaligned-bf16-scales-by-2", {"scale_format": 2}, misalign={"scales": 2}),
+        _refused(
+            "misaligned-bf16-scales-by-1",
+            {"scale_format": 2, "group": 32, "K": 32},
+            misalign={"scales": 1},
+        ),
+        _refused("misaligned-bf16-y", {"output": 0}, misalign={"y": 1}),
     ),
 )  # fmt: skip

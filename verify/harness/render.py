@@ -168,7 +168,7 @@ def _entry(contract: Contract, entry: Launcher | Global, slots: Slots) -> dict[s
             **shared,
             "struct": _function(contract, "struct", entry.struct),
             "fields": _fields(contract, entry, slots),
-            "arguments": "&arguments, stream",
+            "arguments": "a.structure(arguments), stream",
         }
     arguments = ", ".join(_argument(contract, a, slots) for a in entry_arguments(entry))
     return {**shared, "struct": None, "fields": [], "arguments": arguments}

@@ -144,7 +144,8 @@ def write_reproduction(
             (folder / target).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(file, folder / target)
     write_pack(folder / "pack", runs)
-    judged = runs[0].case.id == finding.case and bool(expected)
+    # A refused call has a case of its own, with other shapes than the one that its id names.
+    judged = runs[0].case.id == finding.case and runs[0].mode != "refuse" and bool(expected)
     if judged:
         (folder / "pack" / "expected").write_bytes(expected_bytes(runs[0].case, expected))
     swept = finding.where.startswith("pass ")
