@@ -49,9 +49,10 @@ def interval_keys(quantity: Quantity, dtype: str) -> tuple[np.ndarray, np.ndarra
         bound = np.zeros_like(bound)
     nan = np.isnan(value)
     with np.errstate(invalid="ignore"):
-        reach = [
-            np.where(nan | np.isinf(value), np.where(nan, 0.0, value), value + s * bound) for s in (-1, 1)
-        ]
+        # An infinity that the bound does not insist on is one end of all that there is.
+        settled = nan | (np.isinf(value) & np.isfinite(bound))
+        loose = np.where(np.isinf(value), 0.0, value)
+        reach = [np.where(settled, np.where(nan, 0.0, value), loose + s * bound) for s in (-1, 1)]
     low, high = (ordered_keys(dtype, encode(dtype, x)) for x in reach)
     got = [np.asarray(decode(dtype, encode(dtype, x)), np.float64) for x in reach]
     # Rounding to nearest may have left the interval by one step.

@@ -12,6 +12,11 @@ every order whose longest chain of additions is at most the stated depth. Where 
 no rounding is added: a sum of multiples of 2^e whose absolute values add up to less than 2^(e+p) is exact
 in any order in a format of p significant bits.
 
+Every format has a range. A result that the kernel's format certainly cannot hold is infinite here as well,
+and one that may or may not fit has an infinite bound; no operation prints a NumPy warning. Where an infinity
+becomes a number again (``x / inf``), the bound covers what an unlimited exponent would have given; after a
+root or a logarithm of it that may be any number. An infinity whose bound is infinite is one that may not be.
+
 Published errors of the approximate instructions: PTX ISA, section on floating-point instructions
 (``ex2.approx``, ``lg2.approx``, ``rcp.approx``, ``div.full``: at most 2 ulp, which is 2^-22 of the result;
 ``lg2.approx`` in [0.5, 2]: 2^-22 absolute). The tensor core is described at :data:`TENSOR_CORE_STEP`.
@@ -21,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -67,9 +73,23 @@ class Arithmetic:
         return fmt.smallest_normal if self.flush else fmt.smallest_subnormal / 2
 
     @property
+    def limit(self) -> float:
+        """The least magnitude that rounds to infinity; infinite where the format saturates."""
+        return overflow_limit(self.format)
+
+    @property
     def significant_bits(self) -> int:
         """Bits of a significand, the implicit one included."""
         return FORMATS[self.format].mantissa + 1
+
+
+@cache
+def overflow_limit(dtype: str) -> float:
+    """The least magnitude that a format rounds to infinity; infinite for integers and where it saturates."""
+    fmt = FORMATS[dtype]
+    if not fmt.is_float or fmt.saturates or dtype == "f64":
+        return np.inf
+    return fmt.max_finite * (1 + fmt.unit_roundoff / (2 - 2 * fmt.unit_roundoff))
 
 
 F32 = Arithmetic()
@@ -79,7 +99,8 @@ F32 = Arithmetic()
 class Tracked:
     """A float64 array with a bound on how far a kernel's own result may be from it.
 
-    value, bound: arrays of one shape; bound >= 0. Where ``value`` is infinite or NaN the bound means nothing.
+    value, bound: arrays of one shape; bound >= 0. Where ``value`` is NaN the bound means nothing; where it is
+    infinite, a finite bound says that the kernel's result is this infinity.
     """
 
     value: np.ndarray
@@ -126,6 +147,10 @@ class Tracked:
         return divide(tracked(other), self)
 
 
+_SILENT = np.errstate(all="ignore")
+"""Infinities and NaN are results like others here."""
+
+
 def exact(values: np.ndarray | float) -> Tracked:
     """An input: the kernel holds exactly these values."""
     value = np.asarray(values, np.float64)
@@ -133,83 +158,102 @@ def exact(values: np.ndarray | float) -> Tracked:
 
 
 def tracked(value: Tracked | np.ndarray | float) -> Tracked:
-    """``value`` itself, or an exact array of it."""
-    return value if isinstance(value, Tracked) else exact(value)
+    """``value`` itself, or an exact array of it; a Python float may be a constant of single precision."""
+    if isinstance(value, Tracked):
+        return value
+    held = exact(value)
+    if isinstance(value, float) and np.isfinite(value):
+        return Tracked(held.value, np.abs(round_to("f32", held.value) - held.value))
+    return held
 
 
+@_SILENT
 def add(a: Tracked, b: Tracked, arithmetic: Arithmetic = F32) -> Tracked:
     """a + b, rounded once. A sum of two numbers never underflows, except by flushing."""
     underflow = arithmetic.eta if arithmetic.flush else 0.0
     return _rounded(a.value + b.value, a.bound + b.bound, arithmetic, underflow)
 
 
+@_SILENT
 def multiply(a: Tracked, b: Tracked, arithmetic: Arithmetic = F32) -> Tracked:
     """a * b, rounded once."""
     carried = np.abs(a.value) * b.bound + np.abs(b.value) * a.bound + a.bound * b.bound
-    return _rounded(a.value * b.value, carried, arithmetic, arithmetic.eta)
+    certain = (_overflowed(a) & (np.abs(b.value) > b.bound)) | (_overflowed(b) & (np.abs(a.value) > a.bound))
+    return _rounded(a.value * b.value, np.where(certain, 0.0, carried), arithmetic, arithmetic.eta)
 
 
+@_SILENT
 def divide(a: Tracked, b: Tracked, arithmetic: Arithmetic = F32, error: float = 0.0) -> Tracked:
     """a / b, rounded once. ``error``: further relative error of an approximate division (APPROXIMATE).
 
-    The bound is infinite where the divisor may be zero.
+    The bound is infinite where the divisor may be zero. An infinite divisor may have been any number past the
+    end of the format.
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = a.value / b.value
-        least = np.abs(b.value) - b.bound
-        carried = np.where(least > 0, (a.bound + np.abs(value) * b.bound) / least, np.inf)
+    value = a.value / b.value
+    least = np.abs(b.value) - b.bound
+    carried = np.where(least > 0, (a.bound + np.abs(value) * b.bound) / least, np.inf)
+    vanished = (np.abs(a.value) + a.bound) / FORMATS[arithmetic.format].max_finite
+    carried = np.where(_overflowed(b) & (value == 0), vanished, carried)
+    carried = np.where(_overflowed(a) & (least > 0) & np.isfinite(b.value), 0.0, carried)
     result = _rounded(value, carried, arithmetic, arithmetic.eta)
     return _widened(result, error)
 
 
+@_SILENT
 def exp2(x: Tracked, arithmetic: Arithmetic = F32, error: float = APPROXIMATE) -> Tracked:
     """2^x by an instruction of that relative error; exact where x is exactly 0, as the PTX ISA promises."""
     value = np.exp2(x.value)
-    with np.errstate(over="ignore", invalid="ignore"):
-        carried = value * np.expm1(np.log(2) * x.bound)
+    carried = value * np.expm1(np.log(2) * x.bound)
     own = np.where((x.value == 0) & (x.bound == 0), 0.0, error * (value + carried) + arithmetic.eta)
-    return _host(value, np.where(value + carried == 0, 0.0, carried + own))
+    certain = np.exp2(x.value - x.bound) * (1 - error) >= arithmetic.limit
+    bound = np.where(certain | (value + carried == 0), 0.0, carried + own)
+    return _host(np.where(certain, np.inf, value), bound, arithmetic.limit)
 
 
+@_SILENT
 def exp(x: Tracked, arithmetic: Arithmetic = F32, error: float = APPROXIMATE) -> Tracked:
     """e^x computed as exp2(x * log2 e), the constant and the product each rounded once."""
     factor = Tracked(np.asarray(np.log2(np.e)), np.asarray(arithmetic.u * np.log2(np.e)))
     return exp2(multiply(x, factor, arithmetic), arithmetic, error)
 
 
+@_SILENT
 def log(x: Tracked, arithmetic: Arithmetic = F32, error: float = APPROXIMATE) -> Tracked:
     """Natural logarithm as lg2.approx and one product; error absolute near 1 and relative elsewhere."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = np.log(x.value)
-        carried = np.where(x.value > x.bound, -np.log1p(-x.bound / x.value), np.inf)
+    value = np.log(x.value)
+    carried = np.where(x.value > x.bound, -np.log1p(-x.bound / x.value), np.inf)
     own = (np.log(2) + np.abs(value)) * error
-    return _rounded(value, carried + own, arithmetic, arithmetic.eta)
+    carried = np.where(np.isposinf(x.value), np.inf, carried + own)
+    return _rounded(value, carried, arithmetic, arithmetic.eta)
 
 
+@_SILENT
 def sqrt(x: Tracked, arithmetic: Arithmetic = F32, error: float = 0.0) -> Tracked:
     """Square root, rounded once. ``error``: further relative error of an approximate one (APPROXIMATE).
 
     With y within b of x, ``|sqrt y - sqrt x| <= b / (sqrt x + sqrt(x - b))``. NaN where x is negative.
     """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        value = np.sqrt(x.value)
-        lowest = np.sqrt(np.maximum(x.value - x.bound, 0.0))
-        carried = np.where(x.bound > 0, x.bound / (value + lowest), 0.0)
-        carried = np.where(x.value > 0, carried, np.sqrt(np.abs(x.bound)))
+    value = np.sqrt(x.value)
+    lowest = np.sqrt(np.maximum(x.value - x.bound, 0.0))
+    carried = np.where(x.bound > 0, x.bound / (value + lowest), 0.0)
+    carried = np.where(x.value > 0, carried, np.sqrt(np.abs(x.bound)))
+    carried = np.where(np.isposinf(x.value), np.inf, carried)
     return _widened(_rounded(value, carried, arithmetic, arithmetic.eta), error)
 
 
+@_SILENT
 def rsqrt(x: Tracked, arithmetic: Arithmetic = F32, error: float = APPROXIMATE) -> Tracked:
     """1 / sqrt(x) by an instruction of that relative error, or as a root and a division."""
     return divide(exact(np.ones_like(x.value)), sqrt(x, arithmetic), arithmetic, error)
 
 
+@_SILENT
 def maximum(x: Tracked, axis: int) -> Tracked:
     """Maximum along an axis: never rounded; another element may win when bounds overlap."""
     value = x.value.max(axis)
     above = (x.value + x.bound).max(axis) - value
     below = value - (x.value - x.bound).max(axis)
-    return Tracked(value, np.maximum(above, below))
+    return Tracked(value, np.where(np.isfinite(value), np.maximum(above, below), 0.0))
 
 
 def where(mask: np.ndarray, a: Tracked | float, b: Tracked | float) -> Tracked:
@@ -218,6 +262,7 @@ def where(mask: np.ndarray, a: Tracked | float, b: Tracked | float) -> Tracked:
     return Tracked(np.where(mask, a.value, b.value), np.where(mask, a.bound, b.bound))
 
 
+@_SILENT
 def total(x: Tracked, axis: int, depth: int | None = None, arithmetic: Arithmetic = F32) -> Tracked:
     """Sum along an axis in any order whose longest chain has ``depth`` additions (None: any order at all).
 
@@ -231,9 +276,10 @@ def total(x: Tracked, axis: int, depth: int | None = None, arithmetic: Arithmeti
     rounding = gamma(max(steps, 0), arithmetic.u) * (magnitude + carried)
     if x.is_exact:
         rounding = np.where(sums_exactly(magnitude, grid(x.value, axis), arithmetic), 0.0, rounding)
-    return _host(value, carried + rounding)
+    return _summed(value, magnitude, carried + rounding, arithmetic)
 
 
+@_SILENT
 def dot(
     a: Tracked, b: Tracked, axis: int = -1, depth: int | None = None, arithmetic: Arithmetic = F32
 ) -> Tracked:
@@ -248,9 +294,10 @@ def dot(
         shape = np.broadcast_shapes(a.shape, b.shape)
         grids = [grid(np.broadcast_to(x.value, shape), axis) for x in (a, b)]
         rounding = np.where(sums_exactly(magnitude, grids[0] + grids[1], arithmetic), 0.0, rounding)
-    return _host(product.sum(axis), brought + rounding)
+    return _summed(product.sum(axis), magnitude, brought + rounding, arithmetic)
 
 
+@_SILENT
 def tensor_core_scores(rows: np.ndarray, columns: np.ndarray, chains: ScoreChains) -> Tracked:
     """rows @ columns.T on the tensor core, from exact inputs: ``[m, d]`` and ``[n, d]`` to ``[m, n]``.
 
@@ -281,6 +328,7 @@ def _added_chains(rows: np.ndarray, columns: np.ndarray, chains: ScoreChains) ->
     return Tracked(held, bound)
 
 
+@_SILENT
 def round_result(x: Tracked, dtype: str) -> Tracked:
     """x rounded to a storage format, to nearest.
 
@@ -288,11 +336,25 @@ def round_result(x: Tracked, dtype: str) -> Tracked:
     ``value +- bound``; the new bound is the farther of the two from ``value``. It is often no more than the
     rounding error of ``value`` itself.
     """
+    reach = x.bound + _HOST * np.abs(x.value)
+    low, high = round_to(dtype, x.value - reach), round_to(dtype, x.value + reach)
+    bound = np.maximum(np.abs(high - x.value), np.abs(x.value - low)) + 4 * _HOST * np.abs(x.value)
+    value = np.where(np.isinf(low) & (low == high), low, x.value)
+    return Tracked(value, np.where(np.isfinite(value), bound, 0.0))
+
+
+def in_range(x: Tracked, limit: float) -> Tracked:
+    """x in a format that has no magnitude from ``limit`` on: infinite where it cannot hold the result.
+
+    The bound is infinite where it may or may not.
+    """
     with np.errstate(invalid="ignore"):
-        reach = x.bound + _HOST * np.abs(x.value)
-        low, high = round_to(dtype, x.value - reach), round_to(dtype, x.value + reach)
-        bound = np.maximum(np.abs(high - x.value), np.abs(x.value - low)) + 4 * _HOST * np.abs(x.value)
-    return Tracked(x.value, np.where(np.isfinite(x.value), bound, 0.0))
+        size = np.abs(x.value)
+        if not np.any(beyond := np.isfinite(size) & (size + x.bound >= limit)):
+            return x
+        certain = beyond & (size - x.bound >= limit)
+        value = np.where(certain, np.copysign(np.inf, x.value), x.value)
+        return Tracked(value, np.where(certain, 0.0, np.where(beyond, np.inf, x.bound)))
 
 
 def gamma(count: int | np.ndarray, u: float) -> float | np.ndarray:
@@ -318,21 +380,41 @@ def sums_exactly(magnitude: np.ndarray, exponent: np.ndarray, arithmetic: Arithm
         return (magnitude < np.ldexp(1.0, exponent + arithmetic.significant_bits)) & (exponent >= small)
 
 
+def _summed(value: np.ndarray, magnitude: np.ndarray, bound: np.ndarray, arithmetic: Arithmetic) -> Tracked:
+    """A sum whose terms have ``magnitude`` in absolute sum: some order may pass the end of the format."""
+    passed = (magnitude + bound >= arithmetic.limit) & (np.abs(value) - bound < arithmetic.limit)
+    bound = np.where(np.isinf(value), 0.0, np.where(passed, np.inf, bound))
+    return _host(value, bound, arithmetic.limit)
+
+
+def _overflowed(x: Tracked) -> np.ndarray:
+    """Where the kernel's own result is infinite for certain."""
+    return np.isinf(x.value) & np.isfinite(x.bound)
+
+
 def _rounded(value: np.ndarray, carried: np.ndarray, arithmetic: Arithmetic, eta: float) -> Tracked:
     """One rounding of an intermediate result; none where an exact result is representable."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        rounding = arithmetic.u * (np.abs(value) + carried) + eta
-        representable = (carried == 0) & (round_to(arithmetic.format, value) == value)
-        if arithmetic.flush:
-            representable &= (value == 0) | (np.abs(value) >= arithmetic.eta)
-    return _host(value, carried + np.where(representable, 0.0, rounding))
+    rounding = np.where(np.isinf(value), 0.0, arithmetic.u * (np.abs(value) + carried) + eta)
+    representable = (carried == 0) & (round_to(arithmetic.format, value) == value)
+    if arithmetic.flush:
+        representable &= (value == 0) | (np.abs(value) >= arithmetic.eta)
+    return _host(value, carried + np.where(representable, 0.0, rounding), arithmetic.limit)
 
 
 def _widened(x: Tracked, relative: float) -> Tracked:
-    return Tracked(x.value, x.bound + relative * (np.abs(x.value) + x.bound)) if relative else x
+    if not relative:
+        return x
+    more = relative * (np.abs(x.value) + x.bound)
+    return Tracked(x.value, np.where(np.isfinite(x.value), x.bound + more, x.bound))
 
 
-def _host(value: np.ndarray, bound: np.ndarray) -> Tracked:
-    """Adds the allowance for the reference's own rounding wherever the bound is not zero."""
+def _host(value: np.ndarray, bound: np.ndarray, limit: float = np.inf) -> Tracked:
+    """Adds the allowance for the reference's own rounding wherever the bound is not zero.
+
+    limit: of the result's format. A bound that came out as NaN (zero times an infinite one) is infinite.
+    """
     with np.errstate(invalid="ignore"):
-        return Tracked(value, np.where(bound > 0, bound * (1 + _HOST) + _HOST * np.abs(value), 0.0))
+        bound = np.where(np.isnan(bound), np.where(np.isfinite(value), np.inf, 0.0), bound)
+        own = np.where(np.isfinite(value), _HOST * np.abs(value), 0.0)
+        allowed = np.where(bound > 0, bound * (1 + _HOST) + own, 0.0)
+        return in_range(Tracked(value, allowed), limit)
