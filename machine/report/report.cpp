@@ -68,6 +68,8 @@ void Report::launched(const std::string& kernel, const LaunchResult& result) {
   work_.launches += 1;
   work_.repeated += result.repeated ? 1 : 0;
   work_.counters.add(result.counters);
+  if (kernel.find(setting_.kernel_name) != std::string::npos) ++named_launches_;
+  else if (std::find(other_kernels_.begin(), other_kernels_.end(), kernel) == other_kernels_.end()) other_kernels_.push_back(kernel);
   const bool explained = errors_ != errors_at_launch_;
   errors_at_launch_ = errors_;
   if (result.status == LaunchStatus::ok || explained) return;
@@ -88,10 +90,21 @@ void Report::note(std::string line) {
   if (std::find(notes_.begin(), notes_.end(), line) == notes_.end()) notes_.push_back(std::move(line));
 }
 
+std::string Report::no_verdict() const {
+  if (refused()) return refusal_;
+  if (!cut_short_by_.empty()) return "cut short by " + cut_short_by_;
+  if (setting_.tools.empty()) return "no tool was asked for";
+  if (work_.launches == 0) return "no kernel ran";
+  if (named_launches_ > 0) return "";
+  std::string names;
+  for (const std::string& kernel : other_kernels_) (names += names.empty() ? "" : ", ") += kernel;
+  return "no kernel that ran has '" + setting_.kernel_name + "' in its name (" + names + ")";
+}
+
 int Report::exit_code() const {
   if (errors_ > 0 || (setting_.strict && warnings_ > 0)) return 1;
-  if (refused() || (work_.launches == 0 && work_.host_transfers == 0)) return 3;
-  return 0;
+  const bool only_ran = setting_.tools.empty() && !refused() && cut_short_by_.empty();
+  return only_ran || no_verdict().empty() ? 0 : 3;
 }
 
 }  // namespace machine::report

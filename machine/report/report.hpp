@@ -70,6 +70,10 @@ class Report {
   void transferred(std::uint64_t bytes) { ++work_.host_transfers, work_.host_bytes += bytes; }
   // Nothing can be verified, and why.
   void refuse(std::string line) { refusal_ = std::move(line); }
+  // The text could not be added to the log file, and why.
+  void log_lost(std::string why) { log_lost_ = std::move(why); }
+  // The process did not come to an end of its own, and by what it was ended ("SIGTERM").
+  void cut_short(std::string by) { cut_short_by_ = std::move(by); }
   // Something the reader must know, printed once ("the report stops here: the process was killed").
   void note(std::string line);
 
@@ -82,8 +86,13 @@ class Report {
   const std::vector<Finding>& findings() const { return findings_; }
   const Work& work() const { return work_; }
 
+  // Why there is no verdict though nothing was found; empty when there is one.
+  std::string no_verdict() const;
+
   // At most `limit` findings as text, 0 for all.
   void write_text(std::ostream& out, std::uint64_t limit = 100) const;
+  // The line that a log is read by.
+  void write_summary(std::ostream& out) const;
   void write_json(std::ostream& out) const;
 
  private:
@@ -93,7 +102,9 @@ class Report {
   std::unordered_map<std::string, std::size_t> by_site_;
   std::vector<LaunchTraffic> traffic_;
   std::vector<std::string> notes_;
-  std::string refusal_;
+  std::string refusal_, cut_short_by_, log_lost_;
+  std::vector<std::string> other_kernels_;  // launched, and not named by setting_.kernel_name
+  std::uint64_t named_launches_ = 0;
   std::uint64_t errors_ = 0, warnings_ = 0, errors_at_launch_ = 0;
 };
 

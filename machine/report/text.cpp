@@ -15,14 +15,26 @@ std::string place(const Dim3& d) {
   return text;
 }
 
-std::string source(const SourceLine& line) { return line.file + ":" + std::to_string(line.line); }
+// Text that the program chose (a name, an assertion, a file) cannot steer a terminal or break out of its record.
+std::string shown(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    const auto u = static_cast<unsigned char>(c);
+    if (c == '\n') (result += "\n") += kBar;
+    else if ((u < 0x20 && c != '\t') || u == 0x7f) ((result += "\\x") += "0123456789abcdef"[u >> 4]) += "0123456789abcdef"[u & 15];
+    else result += c;
+  }
+  return result;
+}
+
+std::string source(const SourceLine& line) { return shown(line.file) + ":" + std::to_string(line.line); }
 
 void write_site(std::ostream& out, const Site& site, const char* lead) {
   if (!site.in_kernel()) {
-    out << kBar << "    " << lead << (site.host.empty() ? "the host" : site.host) << "\n";
+    out << kBar << "    " << lead << (site.host.empty() ? "the host" : shown(site.host)) << "\n";
     return;
   }
-  out << kBar << "    " << lead << site.kernel;
+  out << kBar << "    " << lead << shown(site.kernel);
   if (!site.location.lines.empty()) out << " in " << source(site.location.lines.front());
   else if (site.location.ptx_line != 0) out << " in PTX line " << site.location.ptx_line << " (build with -lineinfo for the source line)";
   out << "\n";
@@ -30,23 +42,23 @@ void write_site(std::ostream& out, const Site& site, const char* lead) {
     out << kBar << "        inlined at " << source(site.location.lines[i]) << "\n";
   if (site.has_thread)
     out << kBar << "        by thread " << place(site.thread) << " in block " << place(site.block) << "\n";
-  if (!site.location.text.empty()) out << kBar << "        " << site.location.text << "\n";
+  if (!site.location.text.empty()) out << kBar << "        " << shown(site.location.text) << "\n";
 }
 
 void write_finding(std::ostream& out, const Finding& f) {
-  out << kBar << (f.level == Level::warning ? "Warning: " : "") << f.kind << "\n";
+  out << kBar << (f.level == Level::warning ? "Warning: " : "") << shown(f.kind) << "\n";
   for (std::size_t i = 0; i < f.sites.size(); ++i) write_site(out, f.sites[i], i == 0 ? "at " : "and ");
-  if (!f.address.empty()) out << kBar << "    address: " << f.address << "\n";
-  out << kBar << "    " << f.message << "\n";
-  if (!f.remedy.empty()) out << kBar << "    " << (f.sites.size() > 1 ? "missing: " : "remedy: ") << f.remedy << "\n";
+  if (!f.address.empty()) out << kBar << "    address: " << shown(f.address) << "\n";
+  out << kBar << "    " << shown(f.message) << "\n";
+  if (!f.remedy.empty()) out << kBar << "    " << (f.sites.size() > 1 ? "missing: " : "remedy: ") << shown(f.remedy) << "\n";
   if (f.count > 1) out << kBar << "    seen " << f.count << " times at this place\n";
   out << kBar << "\n";
 }
 
 void write_traffic(std::ostream& out, const LaunchTraffic& t) {
-  out << kBar << "Traffic of " << t.kernel << "\n";
+  out << kBar << "Traffic of " << shown(t.kernel) << "\n";
   for (const BufferTraffic& b : t.buffers) {
-    out << kBar << "    " << b.name << ": read " << b.total.bytes_read << " bytes in " << b.total.sectors_read
+    out << kBar << "    " << shown(b.name) << ": read " << b.total.bytes_read << " bytes in " << b.total.sectors_read
         << " sectors, wrote " << b.total.bytes_written << " bytes in " << b.total.sectors_written << " sectors";
     if (!b.rows.empty()) out << ", " << b.rows.size() << " rows";
     out << "\n";
@@ -73,14 +85,27 @@ void Report::write_text(std::ostream& out, std::uint64_t limit) const {
     ++printed;
   }
   for (const LaunchTraffic& t : traffic_) write_traffic(out, t);
-  for (const std::string& line : notes_) out << kBar << "Note: " << line << "\n";
-  if (refused()) out << kBar << "Nothing verified: " << refusal_ << "\n";
+  for (const std::string& line : notes_) out << kBar << "Note: " << shown(line) << "\n";
+  if (!cut_short_by_.empty()) out << kBar << "Cut short by " << cut_short_by_ << ": what would have come later was not checked\n";
   out << kBar << "Work: " << plural(work_.launches, "kernel") << ", " << plural(work_.counters.blocks, "block") << ", "
       << plural(work_.counters.thread_instructions, "thread instruction") << ", " << plural(work_.bytes_checked, "byte")
       << " checked, " << plural(work_.host_transfers, "host transfer") << "\n";
-  if (!refused() && work_.launches == 0) out << kBar << "No kernel ran\n";
-  out << kBar << "ERROR SUMMARY: " << plural(errors_, "error");
-  if (warnings_ != 0) out << ", " << plural(warnings_, "warning");
+}
+
+// It counts errors only where there is a verdict, or where there are some.
+void Report::write_summary(std::ostream& out) const {
+  const std::string missing = no_verdict();
+  if (missing.empty() || errors_ != 0) {
+    out << kBar << "ERROR SUMMARY: " << plural(errors_, "error");
+    if (warnings_ != 0) out << ", " << plural(warnings_, "warning");
+    if (!missing.empty()) out << ", then " << shown(missing);
+  } else if (setting_.tools.empty() && !refused() && cut_short_by_.empty()) {
+    out << kBar << "NOT CHECKED: " << missing;
+  } else if (!cut_short_by_.empty() && !refused()) {
+    out << kBar << "NOT VERIFIED: " << shown(missing) << "; nothing was found until then";
+  } else {
+    out << kBar << "NOTHING VERIFIED: " << shown(missing);
+  }
   out << "\n";
 }
 

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <cstring>
 #include <deque>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -13,6 +16,7 @@
 
 #include "memory/address_space.hpp"
 #include "observers/checks.hpp"
+#include "observers/sink.hpp"
 #include "report/report.hpp"
 #include "runtime/api.hpp"
 #include "runtime/exit.hpp"
@@ -56,7 +60,11 @@ std::string partial_json() { return options().json + ".partial"; }
 
 Session* make_session() {
   auto* session = new Session(setting());  // outlives every static destructor of the program
-  if (!options().json.empty()) std::ofstream(partial_json()).flush();
+  if (!options().json.empty()) {
+    // One that lies there is of a program that this process was before, and that never reported.
+    std::rename(partial_json().c_str(), (options().json + ".replaced.partial").c_str());
+    std::ofstream(partial_json()).flush();
+  }
   auto& machine = session->machine;
   machine.arch = options().architecture == 80 ? Arch::sm_80 : Arch::sm_90;
   machine.seed = options().seed;
@@ -101,11 +109,14 @@ void begin_host_stretch() {
 void write_report(Session& s) {
   std::ostringstream text;
   s.report.write_text(text, options().print_limit);
-  if (options().log_file.empty()) {
-    std::cerr << text.str() << std::flush;
-  } else {
-    std::ofstream(options().log_file, std::ios::app) << text.str();
+  if (options().summary) s.report.write_summary(text);
+  bool logged = false;
+  if (!options().log_file.empty()) {
+    std::ofstream log(options().log_file, std::ios::app);
+    logged = static_cast<bool>(log << text.str() << std::flush);
+    if (!logged) s.report.log_lost(std::strerror(errno));
   }
+  if (!logged) std::cerr << text.str() << std::flush;
   if (options().json.empty()) return;
   {
     std::ofstream json(partial_json());
@@ -157,7 +168,7 @@ void host_joins(const std::vector<std::uint64_t>& ids) { session().host_follows.
 void host_went_on() { session().host_moved = true; }
 
 void report_api_error(const char* call, cudaError_t code, const std::string& why) {
-  if (!options().report_api_errors) return;
+  if (!options().report_api_errors || options().tools.empty()) return;
   std::lock_guard guard(session().report_mutex);
   session().report.api_error(call, error_name(code), error_text(code), why);
 }
@@ -178,7 +189,22 @@ void report_host_dereference(std::uint64_t address) {
 
 void conclude_launch(const std::string& kernel, const LaunchResult& result) {
   std::lock_guard guard(session().report_mutex);
-  session().report.launched(kernel, result);
+  session().report.launched(checks::demangled(kernel), result);
+}
+
+void mark_loaded() {
+  if (options().json.empty()) return;
+  std::error_code unknown;
+  std::ofstream(options().json + ".loaded", std::ios::app) << std::filesystem::read_symlink("/proc/self/exe", unknown).string() << '\n';
+}
+
+void cut_short_report(int signal_number) {
+  Session* s = current;
+  if (s && !s->finished) {
+    const char* name = sigabbrev_np(signal_number);
+    s->report.cut_short(name ? std::string("SIG") + name : "signal " + std::to_string(signal_number));
+  }
+  finish_report();
 }
 
 bool finish_report(const std::string& refusal) {

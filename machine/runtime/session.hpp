@@ -46,6 +46,12 @@ void report_host_dereference(std::uint64_t address);
 // One launch that ran to its end, for the proof of work and the error of the context.
 void conclude_launch(const std::string& kernel, const LaunchResult& result);
 
+// Adds this program's file to `PID.json.loaded` beside its report: the mark that it runs on the CPU device.
+void mark_loaded();
+
+// Ends the report of a process that a signal ends.
+void cut_short_report(int signal_number);
+
 // Ends the report, when the process ends, whatever way; a second call does nothing. False when there is no report,
 // because the options that would say where it goes could not be read.
 bool finish_report(const std::string& refusal = {});

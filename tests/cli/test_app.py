@@ -30,7 +30,11 @@ lock.acquire()
 
 
 @pytest.mark.parametrize(
-    ("name", "code", "said"), [("SIGINT", 130, "verify: interrupted\n"), ("SIGTERM", 143, "")]
+    ("name", "code", "said"),
+    [
+        ("SIGINT", 130, "verify: interrupted\n"),
+        ("SIGTERM", 143, "verify: ended by SIGTERM before a verdict\n"),
+    ],
 )
 def test_a_signal_that_wakes_no_wait_ends_the_command(name: str, code: int, said: str) -> None:
     """Fault: Ctrl-C just before a wait for threads begins is seen only when the kernels have ended."""

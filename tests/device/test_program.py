@@ -20,6 +20,7 @@ from verify.device.program import (
     machine_environment,
     with_tools,
 )
+from verify.device.watched_program import ProgramEnd
 from verify.finding import Severity
 
 PTX, MACHINE_CODE, ZSTD, LZ4 = 1, 2, 0x8000, 0x2000
@@ -186,6 +187,13 @@ def test_reports_of_several_processes_add_up(tmp_path: Path) -> None:
         ({"findings": [], "work": {"kernels": 0}}, 7, {}, 3),
         ({"findings": [], "work": {"kernels": 0}}, 7, {"tools": ()}, 7),
         ({"refused": "no"}, 3, {}, 3),
+        ({"findings": [], "cut_short": "SIGTERM"}, 0, {}, 3),
+        ({"findings": [], "cut_short": "SIGTERM"}, -15, {}, 143),
+        ({"findings": [], "log_lost": "No space left on device"}, 0, {}, 3),
+        ({"findings": []}, 0, {"kernel_name": "other"}, 3),
+        ({"findings": [], "work": {"kernels": 2, "named_kernels": 1}}, 0, {"kernel_name": "a"}, 0),
+        ({}, 0, {"tools": ()}, 0),
+        ({}, 7, {"tools": ()}, 7),
     ],
 )
 def test_exit_codes(
@@ -193,21 +201,21 @@ def test_exit_codes(
 ) -> None:
     """A program with findings, or one that verified nothing, ends with the code of a clean one."""
     chosen = ProgramOptions(**options)  # type: ignore[arg-type]
-    assert _judged(("a",), code, read(tmp_path, **changes), chosen).exit_code == expected
+    assert _judged(("a",), ProgramEnd(code), read(tmp_path, **changes), chosen).exit_code == expected
 
 
 def test_warnings_count_under_strict_only(tmp_path: Path) -> None:
     """A warning changes the verdict, or --strict does not."""
     warning = [{**report()["findings"][0], "level": "warning"}]  # type: ignore[index]
     found = read(tmp_path, findings=warning)
-    assert _judged(("a",), 0, found, ProgramOptions()).exit_code == 0
-    assert _judged(("a",), 0, found, ProgramOptions(strict=True)).exit_code == 1
+    assert _judged(("a",), ProgramEnd(0), found, ProgramOptions()).exit_code == 0
+    assert _judged(("a",), ProgramEnd(0), found, ProgramOptions(strict=True)).exit_code == 1
 
 
 @pytest.mark.parametrize("code", [0, -9])
 def test_no_report_is_never_clean(code: int) -> None:
     """A program that was killed before its report is called clean."""
-    result = _judged(("a",), code, None, ProgramOptions())
+    result = _judged(("a",), ProgramEnd(code), None, ProgramOptions())
     assert result.exit_code == 3
     assert result.reason
 

@@ -139,6 +139,8 @@ def _end_now(number: int) -> NoReturn:
     if number == signal.SIGINT:
         release_terminal()
         os.write(2, b"verify: interrupted\n")  # sys.stderr may be in use just now
+    else:
+        os.write(2, f"verify: ended by {signal.Signals(number).name} before a verdict\n".encode())
     os._exit(128 + number)
 
 

@@ -49,6 +49,12 @@ def guarded(
     yield process
 
 
+def start_guard() -> None:
+    """Have the guard run from now on, so that it is not taken for something that a program started."""
+    with _starting:
+        _mark()
+
+
 def start_no_more() -> None:
     """From here on whoever would start a process waits for ever: this one is about to end."""
     _starting.acquire()

@@ -76,7 +76,9 @@ class MachineFinding:
 class MachineReport:
     """What the checks found in all processes of one program, and the proof that they looked.
 
-    refusal: why nothing could be verified, "" otherwise. work: counters by name (``kernels``,
+    refusal: why nothing could be verified, "" otherwise. cut_short: the signal that ended a process, ""
+    otherwise. log_lost: why the text could not be added to the log file, "" otherwise. other_kernels: those
+    that ran and that ``--kernel-name`` does not name. work: counters by name (``kernels``,
     ``thread_instructions``, ``bytes_checked``, ...). by_class: warp instructions by class. traffic: one entry
     a launch, as JSON gives it, when the traffic tool ran. text: the JSON itself.
     """
@@ -92,6 +94,9 @@ class MachineReport:
     by_class: Mapping[str, int] = field(default_factory=dict)
     traffic: tuple[Mapping[str, Any], ...] = ()
     text: str = ""
+    cut_short: str = ""
+    log_lost: str = ""
+    other_kernels: tuple[str, ...] = ()
 
     @property
     def errors(self) -> int:
@@ -105,6 +110,11 @@ class MachineReport:
     def launches(self) -> int:
         """Kernels that ran to an end."""
         return self.work.get("kernels", 0)
+
+    @property
+    def named_launches(self) -> int:
+        """Of these, the launches of kernels that ``--kernel-name`` names; all without it."""
+        return self.work.get("named_kernels", 0)
 
     @property
     def summary(self) -> str:
@@ -134,6 +144,9 @@ def read_report(file: Path) -> MachineReport:
             data["work"].get("by_class", {}),
             tuple(data["traffic"]),
             text,
+            data.get("cut_short", ""),
+            data.get("log_lost", ""),
+            tuple(data.get("other_kernels", ())),
         )
     except (ValueError, KeyError, TypeError) as error:
         raise ReportError(
@@ -160,6 +173,9 @@ def merge_reports(reports: Sequence[MachineReport]) -> MachineReport | None:
         work=_added([one.work for one in worked]),
         by_class=_added([one.by_class for one in worked]),
         traffic=tuple(entry for one in worked for entry in one.traffic),
+        cut_short=next((one.cut_short for one in worked if one.cut_short), ""),
+        log_lost=next((one.log_lost for one in worked if one.log_lost), ""),
+        other_kernels=tuple(dict.fromkeys(name for one in worked for name in one.other_kernels)),
         text="[" + ",".join(one.text.strip() for one in worked) + "]\n",
     )
 

@@ -8,7 +8,6 @@ path; the report comes back as one JSON file a process. What the program prints 
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shlex
 import shutil
@@ -16,16 +15,17 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from verify.device.elf import ProgramFile, read_program
 from verify.device.fat_binary import FatBinaryError, images, unpack
-from verify.device.guard import guarded
 from verify.device.interface import TOOLS
 from verify.device.machine_build import LIBRARY, MachineBuildError, machine_library
 from verify.device.machine_report import MachineReport, merge_reports, read_report
+from verify.device.program_log import LogError, begin_log
+from verify.device.watched_program import NoProgramError, ProgramEnd, run_watched, signal_name
 from verify.finding import EXIT_USAGE
 from verify.harness.build import BuildError, run_compiler
 from verify.harness.cache import cached, digest
@@ -33,6 +33,7 @@ from verify.harness.toolchain import Toolchain, ToolchainError, find_toolchain
 
 ARCHITECTURES = ("sm_80", "sm_90")
 EXIT_FINDINGS, EXIT_NOT_VERIFIED = 1, 3
+CUT_SHORT = "cut short"
 
 Progress = Callable[[str], None]
 
@@ -71,8 +72,8 @@ class ProgramReport:
     """How a program ended and what was found in it.
 
     exit_code: what the command should end with. program_code: the program's own status, negative for a
-    signal. reason: why nothing was verified, one line, empty when something was. report: None when the
-    program left none.
+    signal. reason: why there is no verdict, one line, empty when there is one. report: None when the program
+    left none. tools: what was to be checked. notes: what the reader must know besides.
     """
 
     command: tuple[str, ...]
@@ -80,14 +81,12 @@ class ProgramReport:
     program_code: int | None
     reason: str = ""
     report: MachineReport | None = None
+    tools: tuple[str, ...] = TOOLS
+    notes: tuple[str, ...] = ()
 
 
 class RefusedError(Exception):
     """The program cannot run on the CPU device; one line that says what mends it."""
-
-
-class NoProgramError(RefusedError):
-    """What was named is no program."""
 
 
 def run_program(
@@ -107,7 +106,7 @@ def run_program(
     program's own (128 + n for signal n).
     """
     chosen = options or ProgramOptions()
-    argv = tuple(command)
+    argv, named = tuple(command), command[0]
     base = dict(os.environ if environment is None else environment)
     try:
         if argv[0].endswith(".cu"):
@@ -120,18 +119,20 @@ def run_program(
         with tempfile.TemporaryDirectory(prefix="verify-") as folder:
             prepared = machine_environment(library, chosen, Path(folder), base, facts, argv[0])
             if chosen.log_file is not None:
-                chosen.log_file.unlink(missing_ok=True)
+                begin_log(chosen.log_file, named)
             command = (str(program.absolute()), *argv[1:])
-            code, interrupts = _run(command, argv, prepared, stdout, stderr)
+            end = run_watched(command, argv[0], prepared, Path(folder), stdout, stderr)
+            if not Path(folder).is_dir():  # a signal ends verify, and this thread is not there yet
+                return ProgramReport(argv, EXIT_NOT_VERIFIED, None, "verify was asked to end")
             report = merge_reports([read_report(file) for file in sorted(Path(folder).glob("*.json"))])
             cut_off = any(Path(folder).glob("*.partial"))
-    except NoProgramError as error:
+    except (NoProgramError, LogError) as error:
         return ProgramReport(argv, EXIT_USAGE, None, str(error))
     except (RefusedError, MachineBuildError, BuildError, ToolchainError, FatBinaryError) as error:
         return ProgramReport(argv, EXIT_NOT_VERIFIED, None, str(error))
-    judged = _judged(argv, code, report, chosen, cut_off)
+    judged = replace(_judged(argv, end, report, chosen, cut_off), notes=end.notes)
     # A program that takes an interrupt as a wish, and ends well, is judged as any other.
-    if interrupts and code < 0 and not (report is not None and report.errors):
+    if end.interrupts and end.code < 0 and not (report is not None and report.errors):
         return replace(judged, exit_code=128 + signal.SIGINT, reason="interrupted")
     return judged
 
@@ -161,7 +162,8 @@ def machine_environment(
         "kernel_name": options.kernel_name,
         "threads": options.threads,
         "memory": options.memory,
-        "api_errors": int(options.report_api_errors),
+        "api_errors": int(options.report_api_errors and bool(options.tools)),
+        "summary": 0,
         "log_file": options.log_file.absolute() if options.log_file else "",
         "unpacked": unpacked or "",
         "timing": options.timing or "",
@@ -266,85 +268,58 @@ def _located(name: str, environment: Mapping[str, str]) -> Path:
     return Path(found)
 
 
-def _run(
-    command: tuple[str, ...],
-    named: tuple[str, ...],
-    environment: Mapping[str, str],
-    stdout: int | None,
-    stderr: int | None,
-) -> tuple[int, int]:
-    """The program's exit status, and how often it was interrupted; the second time it is killed."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    starting = guarded(
-        [named[0], *command[1:]],
-        executable=command[0],
-        env=dict(environment),
-        stdout=stdout,
-        stderr=stderr,
-    )
-    with _interrupts_to_the_program() as interrupts, contextlib.ExitStack() as until_its_end:
-        try:
-            process = until_its_end.enter_context(starting)
-        except OSError as error:
-            raise NoProgramError(f"{named[0]}: cannot be started: {error.strerror}") from None
-        while True:
-            try:
-                return process.wait(0.2), len(interrupts)
-            except subprocess.TimeoutExpired:
-                if len(interrupts) > 1:
-                    process.kill()  # asked twice: it does not listen
-
-
-@contextlib.contextmanager
-def _interrupts_to_the_program() -> Iterator[list[int]]:
-    """Ctrl-C reaches the whole foreground group; the program ends by it, and its report is still read.
-
-    Gives the list that each interrupt is added to.
-    """
-    interrupts: list[int] = []
-    try:
-        # A handler, not SIG_IGN, which the program would inherit.
-        before = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
-    except ValueError:  # not the main thread
-        yield interrupts
-        return
-    try:
-        yield interrupts
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 def _judged(
     argv: tuple[str, ...],
-    code: int,
+    end: ProgramEnd,
     report: MachineReport | None,
     options: ProgramOptions,
     cut_off: bool = False,
 ) -> ProgramReport:
     """The verdict. cut_off: a process used the runtime and ended before it could write its report."""
+    code = end.code
     own = code if code >= 0 else 128 - code
+    if not options.tools:
+        # Nothing was to be checked, so nothing is found: the program is what counts.
+        refusal = report.refusal if report is not None else ""
+        ends_with = EXIT_NOT_VERIFIED if refusal else own
+        return ProgramReport(argv, ends_with, code, refusal, report, options.tools)
+    reason = _not_verified(end, report, options, cut_off)
+    if report is not None and report.refusal:
+        return ProgramReport(argv, EXIT_NOT_VERIFIED, code, reason, report, options.tools)
+    if report is not None and (report.errors or (options.strict and report.warnings)):
+        return ProgramReport(argv, options.error_exitcode, code, reason, report, options.tools)
+    # A program that was ended, and one that failed, keep the status that says so.
+    if not reason or (own and reason.startswith(CUT_SHORT)):
+        return ProgramReport(argv, own, code, reason, report, options.tools)
+    return ProgramReport(argv, EXIT_NOT_VERIFIED, code, reason, report, options.tools)
+
+
+def _not_verified(
+    end: ProgramEnd, report: MachineReport | None, options: ProgramOptions, cut_off: bool
+) -> str:
+    """Why the findings, or their absence, are not the whole truth; empty when they are."""
+    if report is not None and report.refusal:
+        return report.refusal
+    if end.escaped:
+        return end.escaped
     if report is None:
-        reason = "the program never used the CUDA runtime"
-        if code < 0:
-            reason = "the program died before its report"
-            with contextlib.suppress(ValueError):
-                reason += f" ({signal.Signals(-code).name})"
-        elif cut_off:
-            reason = "the program ended by _exit, or was killed, before its report"
-        nothing = EXIT_NOT_VERIFIED if options.tools or code < 0 or cut_off else own
-        return ProgramReport(argv, nothing, code, reason)
-    if report.refusal:
-        return ProgramReport(argv, EXIT_NOT_VERIFIED, code, report.refusal, report)
-    if cut_off and not report.errors:
-        reason = "a process of the program ended by _exit, or was killed, before its report"
-        return ProgramReport(argv, EXIT_NOT_VERIFIED, code, reason, report)
-    if report.errors or (options.strict and report.warnings):
-        return ProgramReport(argv, options.error_exitcode, code, "", report)
-    if report.launches == 0 and options.tools:
-        reason = "no kernel ran, so nothing was verified"
-        return ProgramReport(argv, EXIT_NOT_VERIFIED, code, reason, report)
-    return ProgramReport(argv, own, code, "", report)
+        if end.code < 0:
+            return f"the program died before its report ({signal_name(-end.code)})"
+        if cut_off:
+            return "the program ended by _exit, or was killed, before its report"
+        return "the program never used the CUDA runtime"
+    if report.cut_short or end.code < 0:
+        return f"{CUT_SHORT} by {report.cut_short or signal_name(-end.code)}"
+    if cut_off:
+        return "a process of the program ended by _exit, by exec, or was killed, before its report"
+    if report.launches == 0:
+        return "no kernel ran, so nothing was verified"
+    if options.kernel_name and report.named_launches == 0:
+        ran = ", ".join(report.other_kernels)
+        return f"--kernel-name {options.kernel_name}: no kernel that ran has this in its name ({ran})"
+    if report.log_lost:
+        return f"--log-file {options.log_file}: {report.log_lost}"
+    return ""
 
 
 def split_nvcc_flags(text: str) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,12 +11,15 @@ from verify.device.interface import TOOLS
 from verify.device.program import (
     ARCHITECTURES,
     EXIT_FINDINGS,
+    EXIT_NOT_VERIFIED,
     ProgramOptions,
     ProgramReport,
     run_program,
     split_nvcc_flags,
     with_tools,
 )
+from verify.device.program_log import BAR, LogError, end_log, unwritable
+from verify.printable import printable
 
 _EPILOG = (
     "Exit codes: 0 clean, --error-exitcode (1) with findings, 2 usage, 3 when nothing could be verified, "
@@ -102,22 +104,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if file is not None and (problem := unwritable(file)):
             read.error(f"{name} {file}: {problem}")
     result = run_program(command, options, nvcc_flags=split_nvcc_flags(given.nvcc_flags))
-    return conclude(result, given.json)
+    return conclude(result, given.json, given.log_file)
 
 
-def unwritable(file: Path) -> str:
-    """Why a file cannot be written, or empty: asked before any work, for a lost report is none."""
-    if file.is_dir():
-        return "is a folder"
-    if not file.absolute().parent.is_dir():
-        return "there is no such folder"
-    return "" if os.access(file if file.exists() else file.absolute().parent, os.W_OK) else "is not writable"
+def conclude(result: ProgramReport, json_file: Path | None = None, log_file: Path | None = None) -> int:
+    """Write the last line where the report went, keep the JSON, and give the exit code."""
+    code = result.exit_code
+    line = f"\n{BAR}".join([*(f"Note: {printable(note)}" for note in result.notes), summary(result)])
+    try:
+        if log_file is not None and result.program_code is not None:
+            end_log(log_file, line)
+        if json_file is not None and result.report is not None:
+            json_file.write_text(result.report.text)
+    except (LogError, OSError) as error:
+        problem = f"--json {json_file}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        print(f"{BAR}{printable(problem)}", file=sys.stderr)
+        code = code or EXIT_NOT_VERIFIED
+    if log_file is None or result.reason:
+        print(f"{BAR}{line}", file=sys.stderr)
+    return code
 
 
-def conclude(result: ProgramReport, json_file: Path | None = None) -> int:
-    """Print why nothing was verified, keep the JSON, and give the exit code."""
-    if result.reason and (result.report is None or not result.report.refusal):
-        print(f"========= CPU device: {result.reason}", file=sys.stderr)
-    if json_file is not None and result.report is not None:
-        json_file.write_text(result.report.text)
-    return result.exit_code
+def summary(result: ProgramReport) -> str:
+    """The line a log is read by. Errors are counted where there is a verdict, or where there are some."""
+    report, reason = result.report, printable(result.reason)
+    if report is not None and result.tools and (report.errors or not reason):
+        counted = [_counted(report.errors, "error"), _counted(report.warnings, "warning")]
+        found = ", ".join(counted if report.warnings else counted[:1])
+        return f"ERROR SUMMARY: {found}" + (f", and not verified: {reason}" if reason else "")
+    if not reason:
+        return "NOT CHECKED: --tool none only runs the program"
+    if report is not None and report.launches and not report.refusal:
+        return f"NOT VERIFIED: {reason}; nothing was found until then"
+    return f"NOTHING VERIFIED: {reason}"
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}" + ("" if number == 1 else "s")
