@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 
 from verify.case.build import ProfileError
+from verify.contract_module import is_contract_code
 from verify.discovery import ContractError
 from verify.expression import ExpressionError
 from verify.finding import EXIT_USAGE
@@ -23,9 +24,9 @@ class BlamedError(Exception):
 
 
 def contract_frame(error: BaseException) -> traceback.FrameSummary | None:
-    """The innermost place in a contract's own file that an exception passed through."""
+    """The innermost place in a contract's own code that an exception passed through."""
     frames = traceback.extract_tb(error.__traceback__)
-    return next((f for f in reversed(frames) if f.filename.endswith("_contract.py")), None)
+    return next((f for f in reversed(frames) if is_contract_code(f.filename)), None)
 
 
 def blame(error: BaseException) -> tuple[str, int]:

@@ -84,6 +84,8 @@ def contradictions(contract: Contract, path: Path) -> Iterator[str]:
     if contract.plan is not None:
         for given in contract.plan.args or ():
             yield from argument(f"{contract.plan.function}: args", given, SM_COUNT)
+    if not contract.architectures:
+        yield f"{path}: architectures: names none, so that nothing would be verified"
     for architecture in contract.architectures:
         if not _ARCHITECTURE.fullmatch(architecture):
             yield f"{path}: architectures: {architecture!r} is not sm_80 or later"

@@ -210,6 +210,8 @@ class Contract:
     axes: quantity -> names of its axes, for messages ({"out": ("batch", "head", "dim")}).
     locate: (case, quantity, index) -> further coordinates of an element ("split 2, positions 128..191, slots
     0..63"), for messages.
+    directory, file: where the contract stands, set when it is loaded. Two contracts may have one name: what
+    is kept by contract is kept by its file.
     """
 
     name: str
@@ -239,6 +241,7 @@ class Contract:
     axes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     locate: Callable[[Case, str, tuple[int, ...]], str] | None = None
     directory: Path = Path()
+    file: Path = Path()
 
     def symbol(self, name: str) -> Symbol | None:
         """The declared symbol of that name, or None."""

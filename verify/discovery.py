@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import os
 import re
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from verify.consistency import contradictions
 from verify.contract import Contract
+from verify.contract_module import load_module
 from verify.field_types import wrong_types
 from verify.resources import resource_folder
 
 SUFFIX = "_contract.py"
-_SKIPPED = {"node_modules", "site-packages", "__pycache__", "build", "dist"}
+_SKIPPED = {"node_modules", "site-packages", "__pycache__"}
+_OWN = (Path(__file__).parent / "contracts").resolve()
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -26,39 +26,55 @@ class ContractError(ValueError):
 
 def own_contract_files() -> tuple[Path, ...]:
     """The contracts that ship with the suite."""
-    return tuple(sorted((Path(__file__).parent / "contracts").glob(f"*{SUFFIX}")))
+    return tuple(sorted(_OWN.glob(f"*{SUFFIX}")))
 
 
 def contract_files_below(folder: Path) -> Iterator[Path]:
-    """``*_contract.py`` files below a folder, hidden folders and environments left out, in sorted order."""
-    for root, folders, files in os.walk(folder):
-        folders[:] = sorted(
-            f
-            for f in folders
-            if not f.startswith(".") and f not in _SKIPPED and not (Path(root) / f / "pyvenv.cfg").exists()
-        )
-        for name in sorted(files):
-            if name.endswith(SUFFIX):
-                yield Path(root) / name
+    """``*_contract.py`` files below a folder, hidden folders and environments left out.
+
+    Each folder once, in sorted order; those that are linked to come last, unless they were there already.
+    """
+    seen: set[tuple[int, int]] = set()
+    waiting = [Path(folder)]
+    while waiting:
+        links: list[Path] = []
+        for start in waiting:
+            for root, folders, files in os.walk(start):
+                at = Path(root)
+                status = at.stat()
+                if (status.st_dev, status.st_ino) in seen:
+                    folders.clear()
+                    continue
+                seen.add((status.st_dev, status.st_ino))
+                folders[:] = sorted(f for f in folders if _is_searched(at / f))
+                links += [at / f for f in folders if (at / f).is_symlink()]
+                yield from (at / name for name in sorted(files) if name.endswith(SUFFIX))
+        waiting = links
+
+
+def _is_searched(folder: Path) -> bool:
+    hidden = folder.name.startswith(".") or folder.name in _SKIPPED
+    return not hidden and not (folder / "pyvenv.cfg").exists()
 
 
 def load_contract(path: Path) -> Contract:
-    """The ``CONTRACT`` of a file, with its directory set and its names checked. Raises ContractError."""
-    path = path.resolve()
-    module_name = f"verify_contract_{path.stem}_{abs(hash(str(path))):x}"
-    spec = importlib.util.spec_from_file_location(module_name, path)
-    if spec is None or spec.loader is None or not path.is_file():
+    """The ``CONTRACT`` of a file, with its place set and its names checked. Raises ContractError.
+
+    Its place is where it was named: a link stands for a contract of its own, beside other files.
+    """
+    path = Path(os.path.abspath(path))
+    if not path.is_file():
         raise ContractError(f"{path}: is not a contract file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = module
     try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
+        module = load_module(path)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise ContractError(f"{path}: {type(error).__name__}: {error}") from error
     contract = getattr(module, "CONTRACT", None)
     if not isinstance(contract, Contract):
         raise ContractError(f"{path}: CONTRACT: the file must define it as a verify.Contract")
-    contract = dataclasses.replace(contract, directory=path.parent)
+    contract = dataclasses.replace(contract, directory=path.parent, file=path)
     check_contract(contract, path)
     return contract
 
@@ -90,40 +106,51 @@ def check_contract(contract: Contract, path: Path) -> None:
     for line in contradictions(contract, path):
         raise ContractError(line)
     if not source_file(contract).is_file():
-        raise ContractError(f"{path}: source: there is no {contract.source} beside the contract or in cuda/")
+        raise ContractError(f"{path}: source: there is no {contract.source} beside the contract")
+
+
+def is_own(contract: Contract) -> bool:
+    """Whether it is one of the suite's own, whose sources and fixtures have folders of their own."""
+    folder = contract.directory.resolve()
+    return _OWN in (folder, *folder.parents)
 
 
 def source_file(contract: Contract) -> Path:
-    """The production source: beside the contract, or among the suite's own kernels."""
+    """The production source: beside the contract; that of a contract of the suite in ``cuda/``."""
     beside = contract.directory / contract.source
-    return beside if beside.is_file() else resource_folder("cuda") / contract.source
+    return resource_folder("cuda") / contract.source if is_own(contract) and not beside.is_file() else beside
 
 
 def fixture_file(contract: Contract) -> Path:
-    """The fixture file: beside the contract, or among the suite's own."""
-    beside = contract.directory / f"{contract.name}.toml"
-    own = resource_folder("fixtures") / f"{contract.name}.toml"
-    return own if own.is_file() and not beside.is_file() else beside
+    """The fixture file: beside the contract; that of a contract of the suite in ``fixtures/``."""
+    folder = resource_folder("fixtures") if is_own(contract) else contract.directory
+    return folder / f"{contract.name}.toml"
 
 
 def find_contracts(kernels: Sequence[str] = (), folders: Iterable[Path] = ()) -> tuple[Contract, ...]:
     """Contracts by name, contract file, kernel file, or folder; with none named, ours and those below
     ``folders``.
 
-    Raises ContractError for a name that is not there, listing those that are.
+    Each contract once. Raises ContractError for a name that is not there, listing those that are.
     """
     if not kernels:
-        files = {p.resolve(): None for p in own_contract_files()}
-        for folder in folders:
-            files.update({p.resolve(): None for p in contract_files_below(folder)})
-        return tuple(map(load_contract, files))
-    found: list[Contract] = []
+        below = (p for folder in folders for p in contract_files_below(folder))
+        return tuple(map(load_contract, _once((*own_contract_files(), *below))))
+    found: dict[Path, Contract] = {}
     for kernel in kernels:
-        found.extend(_contracts_named(kernel, folders))
-    return tuple(found)
+        found |= {contract.file: contract for contract in _contracts_named(kernel, tuple(folders))}
+    return tuple(found.values())
 
 
-def _contracts_named(kernel: str, folders: Iterable[Path]) -> list[Contract]:
+def _once(files: Iterable[Path]) -> list[Path]:
+    """Without those that are there already by another way to their folder; a link to a file is a file."""
+    places: dict[Path, Path] = {}
+    for file in files:
+        places.setdefault(file.parent.resolve() / file.name, file)
+    return list(places.values())
+
+
+def _contracts_named(kernel: str, folders: Sequence[Path]) -> list[Contract]:
     if not kernel:
         raise ContractError("a kernel's name is empty: leave it out for all of them")
     path = Path(kernel)
@@ -137,13 +164,20 @@ def _contracts_named(kernel: str, folders: Iterable[Path]) -> list[Contract]:
             return [load_contract(path)]
         beside = path.with_name(f"{path.stem}{SUFFIX}")
         if path.suffix == ".cu" and beside.is_file():
-            return [load_contract(beside)]
+            contract = load_contract(beside)
+            if not source_file(contract).samefile(path):
+                why = f"{beside.name} is the contract of {contract.source}; name the contract to verify that"
+                raise ContractError(f"{path}: {why}")
+            return [contract]
         if beside.is_file():
             raise ContractError(f"{path}: is neither a contract nor a .cu; name {beside.name}")
         raise ContractError(f"{path}: has no contract; write {beside.name} beside it")
-    candidates = [*own_contract_files(), *(p for f in folders for p in contract_files_below(f))]
-    for candidate in candidates:
-        if candidate.name == f"{kernel}{SUFFIX}":
-            return [load_contract(candidate)]
+    below = (p for f in folders for p in contract_files_below(f))
+    candidates = _once((*own_contract_files(), *below))
+    matching = [p for p in candidates if p.name == f"{kernel}{SUFFIX}"]
+    if len(matching) > 1:
+        raise ContractError(f"{kernel}: may be {' or '.join(map(str, matching))}: name the file")
+    if matching:
+        return [load_contract(matching[0])]
     known = ", ".join(dict.fromkeys(p.name.removesuffix(SUFFIX) for p in candidates)) or "none"
     raise ContractError(f"{kernel}: there is no such kernel or file (known: {known})")

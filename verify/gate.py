@@ -7,6 +7,7 @@ plan is asked, cases are built, checks run on the device, outcomes become the re
 from __future__ import annotations
 
 import os
+import shlex
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -29,11 +30,12 @@ from verify.check.traffic import check_traffic
 from verify.contract import Contract
 from verify.device.interface import TOOLS, Device, Tool
 from verify.device.sanitizer.suppress import suppression_notes, suppressions_of
-from verify.discovery import fixture_file, own_contract_files, source_file
+from verify.discovery import SUFFIX, fixture_file, own_contract_files, source_file
 from verify.finding import Outcome
 from verify.fixture.resolve import ResolvedFixture, resolve_fixtures
 from verify.fixture.schema import Fixture, load_fixtures
 from verify.harness.build import Build, BuildError, build_harness
+from verify.harness.cache import digest
 from verify.harness.plan import query_plans, require_plans
 from verify.oracle.expectation import OracleError, Quantity, expect
 from verify.report.ladder import rungs
@@ -81,6 +83,14 @@ class Selection:
         return self.fixtures or select_names(names, self.expression)
 
 
+def keep_folder(selection: Selection, contract: Contract) -> Path | None:
+    """Where the folders of one contract's findings go: apart from those of another one of its name."""
+    namesakes = [c for c in selection.contracts if c.name == contract.name]
+    if selection.keep is None or len(namesakes) < 2:
+        return selection.keep
+    return selection.keep / f"{contract.name}-{digest([str(contract.file)])[:8]}"
+
+
 def narrowed(selection: Selection) -> Selection:
     """Without the kernels of which no fixture is selected, before anything is built.
 
@@ -123,10 +133,8 @@ def usual_checks(device: Device | None) -> tuple[str, ...]:
 
 def argument_of(contract: Contract) -> str:
     """How a contract is named on a command line: by name when it is ours, else by its file."""
-    own = {p.parent for p in own_contract_files()}
-    if contract.directory in own:
-        return contract.name
-    return str(contract.directory / f"{contract.name}_contract.py")
+    own = contract.file in own_contract_files()
+    return contract.file.name.removesuffix(SUFFIX) if own else shlex.quote(str(contract.file))
 
 
 def prepare(
@@ -150,7 +158,10 @@ def prepare(
     fixtures = load_fixtures(fixture_file(contract), contract)
     chosen = selected([f.name for f in fixtures])
     wanted = [changed(f) for f in fixtures if f.name in chosen]
-    build = build_harness(contract, architecture, progress, machine_code=machine_code)
+    if before is not None and before.build.architectures == architecture:
+        build = before.build
+    else:
+        build = build_harness(contract, architecture, progress, machine_code=machine_code)
 
     def ask(requests: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, int]]:
         return query_plans(build, contract, requests, sm_count)
@@ -217,12 +228,15 @@ def run_gate(selection: Selection, device: Device | None, missing: str, progress
         ThreadPoolExecutor(len(os.sched_getaffinity(0))) as compilers,
     ):
         # Later kernels compile while earlier ones run. What fails here fails again, and is told, in its turn.
-        for target in targets[1:]:
-            compilers.submit(build_harness, target.contract, target.built, progress)
-        ready: dict[str, Prepared] = {}
+        begun = {id(target.contract) for target in targets[:1]}
+        for target in targets:
+            if id(target.contract) not in begun:
+                begun.add(id(target.contract))
+                compilers.submit(build_harness, target.contract, target.built, progress)
+        ready: dict[int, Prepared] = {}
         reports = [
-            _run_target(target, selection, checks, missing, Path(scratch), progress, top, ready)
-            for target in targets
+            _run_target(target, selection, checks, missing, Path(scratch) / str(n), progress, top, ready)
+            for n, target in enumerate(targets)
         ]
     notes = notes_of(device, selection.contracts)
     info = device.info() if device is not None else None
@@ -237,7 +251,7 @@ def _run_target(
     scratch: Path,
     progress: Progress,
     top: TopRung,
-    prepared: dict[str, Prepared],
+    prepared: dict[int, Prepared],
 ) -> KernelReport:
     begun = time.monotonic()
     contract = target.contract
@@ -247,16 +261,15 @@ def _run_target(
 
     say(f"{contract.name}: building the harness")
     try:
-        before = prepared.get(contract.name)
+        before = prepared.get(id(contract))  # not by its name, which another contract may have as well
         ready = prepare(contract, selection.select, target.built, target.sm_count, say, before=before)
-        prepared[contract.name] = ready
+        prepared[id(contract)] = ready
     except BuildError as error:
         return _unbuilt(target, selection, checks, str(error), time.monotonic() - begun, top)
     if target.device is None:
         outcomes = _without_device(ready, checks, missing)
     else:
-        folder = scratch / f"{contract.name}-{target.architecture}"
-        outcomes = run_checks(ready, target.device, checks, folder, selection, say)
+        outcomes = run_checks(ready, target.device, checks, scratch, selection, say)
     device = target.device.name if target.device is not None else None
     rung = top.of(contract, target.device, target.architecture)
     outcomes += [rung.outcome(contract.name)] if rung is not None else []
@@ -344,9 +357,9 @@ def run_checks(
             progress(f"{ready.contract.name}: waiting for what runs beside")
         for done in waiting:
             outcomes += done.result()
-    if selection.keep is not None:
+    if (kept := keep_folder(selection, ready.contract)) is not None:
         try:
-            outcomes = keep_reproductions(outcomes, subject, ready.build, selection.keep)
+            outcomes = keep_reproductions(outcomes, subject, ready.build, kept)
         except OSError as error:
             progress(f"no reproduction folders: {error}")
     return outcomes

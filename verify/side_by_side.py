@@ -26,7 +26,7 @@ from verify.device.guard import guarded
 from verify.device.interface import Device
 from verify.device.process_group import end_descendants, end_group
 from verify.discovery import find_contracts
-from verify.gate import Progress, Selection, argument_of, narrowed, notes_of, run_gate, usual_checks
+from verify.gate import Progress, Selection, keep_folder, narrowed, notes_of, run_gate, usual_checks
 from verify.report.report import KernelReport, Report
 
 
@@ -34,8 +34,8 @@ from verify.report.report import KernelReport, Report
 class Work:
     """What a worker is asked for.
 
-    kernel: as a command line names it, for functions of a contract do not travel. selection: without
-    contracts. architecture: of the CPU device.
+    kernel: the contract's file, for its functions do not travel. selection: without contracts. architecture:
+    of the CPU device.
     """
 
     kernel: str
@@ -55,8 +55,10 @@ def run_kernels(selection: Selection, device: Device | None, missing: str, progr
     if not isinstance(device, CpuDevice) or processes < 2 or selection.ladder:
         return run_gate(selection, device, missing, progress)
     started = time.monotonic()
-    given = replace(selection, contracts=())
-    wanted = [Work(argument_of(c), given, device.architecture) for c in selection.contracts]
+    wanted = []
+    for contract in selection.contracts:
+        given = replace(selection, contracts=(), keep=keep_folder(selection, contract))
+        wanted.append(Work(str(contract.file), given, device.architecture))
     with ThreadPoolExecutor(processes) as pool:
         try:
             reports = [r for part in pool.map(lambda work: _ask(work, progress), wanted) for r in part]

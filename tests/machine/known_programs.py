@@ -6,14 +6,15 @@ namespace of its own, chosen by its name as the argument.
 
 from __future__ import annotations
 
+import shutil
 import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from verify.device.program import ProgramOptions, ProgramReport, run_program
-from verify.harness.build import run_compiler
 from verify.harness.cache import cached, digest
+from verify.harness.compile import compile_folder, run_compiler
 from verify.harness.toolchain import find_toolchain
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -90,13 +91,15 @@ def _build(part: int) -> Path:
     key = digest([main, *sources, (PROGRAMS / "require.cuh").read_bytes(), str(PROGRAMS), tools.identity])
 
     def build(entry: Path) -> None:
-        (entry / "programs.cu").write_text(main)
         command = (
-            *(str(tools.nvcc), "-std=c++17", "-lineinfo", "--no-compress", "-ccbin", str(tools.gxx)),
-            *("-gencode", "arch=compute_90,code=compute_90", f"-I{PROGRAMS}", *tools.include_flags()),
+            *(tools.nvcc, "-std=c++17", "-lineinfo", "--no-compress", "-ccbin", tools.gxx),
+            *("-gencode", "arch=compute_90,code=compute_90", "-I", PROGRAMS, *tools.include_flags()),
             *("programs.cu", "-o", "program", *tools.link_flags()),
         )
-        run_compiler(command, entry, tools, f"programs of known truth, part {part + 1} of {BINARIES}")
+        with compile_folder() as folder:
+            (folder / "programs.cu").write_text(main)
+            run_compiler(command, folder, tools, f"programs of known truth, part {part + 1} of {BINARIES}")
+            shutil.copy(folder / "program", entry)
 
     entry, _ = cached("known-programs", key, build)
     return entry / "program"

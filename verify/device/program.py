@@ -27,8 +27,15 @@ from verify.device.machine_report import MachineReport, merge_reports, read_repo
 from verify.device.program_log import LogError, begin_log
 from verify.device.watched_program import NoProgramError, ProgramEnd, run_watched, signal_name
 from verify.finding import EXIT_USAGE
-from verify.harness.build import BuildError, run_compiler
 from verify.harness.cache import cached, digest
+from verify.harness.compile import (
+    BuildError,
+    Command,
+    compile_folder,
+    plain_source,
+    preprocessed,
+    run_compiler,
+)
 from verify.harness.toolchain import Toolchain, ToolchainError, find_toolchain
 
 ARCHITECTURES = ("sm_80", "sm_90")
@@ -232,31 +239,30 @@ def compile_program(
         raise NoProgramError(f"{source}: there is no such file")
     tools = toolchain or find_toolchain()
     tools.require_build()
+    assert tools.nvcc is not None and tools.gxx is not None
     number = architecture.removeprefix("sm_")
-    command = (
-        *(str(tools.nvcc), "-std=c++17", "-lineinfo", "--no-compress", "-ccbin", str(tools.gxx)),
-        # Machine code too: ptxas says how many registers a kernel takes, and refuses what no GPU would run.
-        *("-gencode", f"arch=compute_{number},code=[compute_{number},sm_{number}]"),
-        *flags,
-        f"-I{source.absolute().parent}",
-        *tools.include_flags(),
-        *(str(source.absolute()), "-o", "program"),
-        *tools.link_flags(),
-    )
-    # What it includes is seen by the preprocessor alone, so its output is the key.
-    preprocessed = subprocess.run(
-        [*command[: command.index("-o")], "-E"], env=tools.environment(), capture_output=True, check=False
-    )
-    if preprocessed.returncode != 0:
-        words = preprocessed.stderr.decode(errors="replace").strip()
-        raise BuildError(f"{source.name} does not build:\n{words}")
+    ptx = f"arch=compute_{number},code=compute_{number}"
+    # Machine code too: ptxas says how many registers a kernel takes, and refuses what no GPU would run.
+    both = f"arch=compute_{number},code=[compute_{number},sm_{number}]"
 
-    def build(folder: Path) -> None:
-        if progress is not None:
-            progress(f"{source.name}: compiling for {architecture}")
-        run_compiler(command, folder, tools, source.name)
+    compiler = (tools.nvcc, "-std=c++17", "-lineinfo", "--no-compress", "-ccbin", tools.gxx)
+    places = (*flags, "-I", source.absolute().parent, *tools.include_flags())
+    with compile_folder() as folder:
+        named = plain_source(source.absolute(), folder)
+        read = (*compiler, "-gencode", ptx, *places, named)
+        texts = preprocessed([read], folder, tools, source.name)
+        command: Command = (
+            *(*compiler, "-gencode", both, *places, named),
+            *("-o", "program", *tools.link_flags()),
+        )
 
-    entry, _ = cached("program", digest([preprocessed.stdout, *command, tools.identity]), build)
+        def build(entry: Path) -> None:
+            if progress is not None:
+                progress(f"{source.name}: compiling for {architecture}")
+            run_compiler(command, folder, tools, source.name)
+            shutil.copy(folder / "program", entry / "program")
+
+        entry, _ = cached("program", digest([*texts, *map(str, command), tools.identity]), build)
     return entry / "program"
 
 

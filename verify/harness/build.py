@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
-import subprocess
 import sys
 import threading
 import time
@@ -16,6 +16,18 @@ from pathlib import Path
 from verify.contract import Contract
 from verify.discovery import source_file
 from verify.harness.cache import cached, digest
+from verify.harness.compile import (
+    BuildError,
+    Command,
+    Compilers,
+    StoppedError,
+    compile_folder,
+    files_read,
+    is_includable,
+    plain_name,
+    preprocessed,
+    run_compiler,
+)
 from verify.harness.explain import explained
 from verify.harness.render import render
 from verify.harness.toolchain import Toolchain, ToolchainError, find_toolchain
@@ -36,22 +48,17 @@ WRAPPED = tuple(
 """Launch functions of the runtime that the harness counts calls of (verify_launch_count.cuh)."""
 
 _ARCHITECTURE = re.compile(r"sm_(\d+[af]?)$")
-_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
-_SAFE_FLAG = re.compile(r"-[\w=.,:+/\-]*$")
+_SAFE_FLAG = re.compile(r"-[\w=.,:+/\-]*")
 
 Progress = Callable[[str], None]
-
-
-class BuildError(RuntimeError):
-    """A harness that does not compile, or cannot be compiled here; the message is the compiler's own."""
 
 
 @dataclass(frozen=True)
 class Build:
     """A finished harness.
 
-    source: the rendered ``.cu``. command: its compile. cached: it was there already.
-    seconds: what the compile took, 0 when cached.
+    source: the rendered ``.cu``. command: its compile. cached: it was there already. seconds: what the
+    compile took, 0 when cached. files: the production file and its own headers, as the compiler read them.
     """
 
     contract: Contract
@@ -62,6 +69,7 @@ class Build:
     toolchain: Toolchain
     cached: bool
     seconds: float
+    files: tuple[Path, ...] = ()
 
 
 def build_harness(
@@ -85,33 +93,84 @@ def build_harness(
     wanted = (
         (architecture,) if isinstance(architecture, str) else tuple(architecture or contract.architectures)
     )
-    production = source_file(contract).resolve()
-    source = render(contract, production.name)
-    command = compile_command(contract, production, wanted, tools, machine_code)
-    core_command = core_compile_command(wanted, tools, machine_code)
-    core_key = digest([*_template_texts(), *core_command, tools.identity])
-    key = digest([source, core_key, *_inputs(contract), *command])
+    command = compile_command(contract, wanted, tools, machine_code)
     started = time.monotonic()
-    what = f"{contract.name}: compiling for {', '.join(wanted)}"
+    with compile_folder() as folder:
+        source = _write_source(contract, folder)
+        orders = [[one, *(other for other in wanted if other != one)] for one in wanted]
+        passes = [(*_flags(contract, order, tools, False), "harness.cu") for order in orders]
 
-    def build_core(folder: Path) -> None:
-        run_compiler(core_command, folder, tools, "the harness")
-
-    def build(folder: Path) -> None:
-        (folder / "harness.cu").write_text(source)
-        with _Ticker(what, progress), ThreadPoolExecutor(1) as pool:
-            core = pool.submit(cached, "core", core_key, build_core)
+        def read() -> list[bytes]:
             try:
-                run_compiler(command, folder, tools, production.name)
+                return preprocessed(passes, folder, tools, source_file(contract).name)
             except BuildError as error:
                 raise BuildError(explained(str(error), source, contract)) from None
-            objects = [folder / "harness.o", core.result()[0] / "core.o"]
-            run_compiler(link_command(objects, tools), folder, tools, production.name)
-            (folder / "harness.o").unlink()
 
-    entry, hit = cached("harness", key, build)
+        texts = read()
+        core_command = core_compile_command(wanted, tools, machine_code)
+        core_key = digest([*_template_texts(), *map(str, core_command), tools.identity])
+        key = digest([core_key, source, *texts, *map(str, command)])
+
+        def build(entry: Path) -> None:
+            with _Ticker(f"{contract.name}: compiling for {', '.join(wanted)}", progress):
+                _compile(contract, folder, source, command, core_command, core_key, tools)
+            if read() != texts:
+                name = source_file(contract).name
+                raise BuildError(f"{name}: it, or what it includes, changed while it was compiled: run again")
+            shutil.copy(folder / "harness", entry / "harness")
+            shutil.copy(folder / "harness.cu", entry / "harness.cu")
+
+        entry, hit = cached("harness", key, build)
+        own = tuple(f for f in files_read(texts, folder) if _is_own(f, tools))
     seconds = 0.0 if hit else time.monotonic() - started
-    return Build(contract, entry / "harness", entry / "harness.cu", wanted, command, tools, hit, seconds)
+    binary, rendered, words = entry / "harness", entry / "harness.cu", tuple(map(str, command))
+    return Build(contract, binary, rendered, wanted, words, tools, hit, seconds, own)
+
+
+def _write_source(contract: Contract, folder: Path) -> str:
+    """Write ``harness.cu``; its text. The production file stands there with its whole path, so that no other
+    of its name on an include path is taken for it."""
+    production = source_file(contract).absolute()
+    place = str(production) if is_includable(str(production)) else plain_name(production, folder)
+    source = render(contract, place)
+    (folder / "harness.cu").write_bytes(os.fsencode(source))
+    return source
+
+
+def _is_own(file: Path, tools: Toolchain) -> bool:
+    """Whether a header is a user's: not the compiler's, the system's, or the harness's."""
+    others = (tools.root, tools.nvtx, Path("/usr"), resource_folder("harness_templates"))
+    return file.name != "harness.cu" and not any(o is not None and file.is_relative_to(o) for o in others)
+
+
+def _compile(
+    contract: Contract,
+    folder: Path,
+    source: str,
+    command: Command,
+    core_command: Command,
+    core_key: str,
+    tools: Toolchain,
+) -> None:
+    """Compile and link ``harness.cu`` in ``folder``, the part that all kernels share beside it."""
+    compilers = Compilers()
+
+    def build_core(entry: Path) -> None:
+        with compile_folder() as own:
+            run_compiler(core_command, own, tools, "the harness", compilers)
+            shutil.copy(own / "core.o", entry)
+
+    with ThreadPoolExecutor(1) as pool:
+        core = pool.submit(cached, "core", core_key, build_core)
+        try:
+            run_compiler(command, folder, tools, source_file(contract).name, compilers)
+        except StoppedError:
+            core.result()  # its own failure is the cause
+            raise
+        except BuildError as error:
+            raise BuildError(explained(str(error), source, contract)) from None
+        objects = [folder / "harness.o", core.result()[0] / "core.o"]
+    run_compiler(link_command(objects, tools), folder, tools, source_file(contract).name)
 
 
 def build_all(
@@ -127,64 +186,68 @@ def build_all(
 
 
 def compile_command(
-    contract: Contract,
-    production: Path,
-    architectures: Sequence[str],
-    tools: Toolchain,
-    machine_code: bool = True,
-) -> tuple[str, ...]:
+    contract: Contract, architectures: Sequence[str], tools: Toolchain, machine_code: bool = True
+) -> Command:
     """nvcc's command line from ``harness.cu`` to ``harness.o``, both in the folder that it runs in.
 
     Raises BuildError for a contract's flag that is not a plain option.
     """
+    flags = _flags(contract, architectures, tools, machine_code)
+    return (*flags, "-c", "harness.cu", "-o", "harness.o")
+
+
+def _flags(contract: Contract, architectures: Sequence[str], tools: Toolchain, machine_code: bool) -> Command:
+    folders = (*include_folders(contract), source_file(contract).absolute().parent)
     return (
         *_compiler(architectures, tools, machine_code),
-        *contract_flags(contract),
-        f"-I{resource_folder('harness_templates')}",
-        f"-I{production.parent}",
-        *("-c", "harness.cu", "-o", "harness.o"),
+        *other_flags(contract),
+        *(word for folder in folders for word in ("-I", folder)),
     )
 
 
-def contract_flags(contract: Contract) -> tuple[str, ...]:
-    """The contract's own options, include folders made absolute: they are relative to the contract's file.
+def include_folders(contract: Contract) -> list[Path]:
+    """Folders of the contract's own ``-I`` options; they are relative to the contract's file."""
+    named = [flag[2:].removeprefix("=") for flag in contract.nvcc_flags if flag.startswith("-I")]
+    # nvcc takes lists apart at commas.
+    parts = [part for text in named for part in ([text] if Path(text).is_dir() else text.split(","))]
+    return [Path(os.path.abspath(contract.directory / part)) for part in parts if part]
 
-    Raises BuildError for one that is not a plain option.
-    """
+
+def other_flags(contract: Contract) -> tuple[str, ...]:
+    """The contract's own options but its include folders. Raises BuildError for one that is not plain."""
+    others = tuple(flag for flag in contract.nvcc_flags if not flag.startswith("-I"))
     for flag in contract.nvcc_flags:
-        if not _SAFE_FLAG.match(flag):
+        if flag == "-I" or (flag in others and not _SAFE_FLAG.fullmatch(flag)) or not flag.isprintable():
             raise BuildError(f"{contract.name}: nvcc_flags: {flag!r} is not a plain option")
-    return tuple(
-        f"-I{(contract.directory / flag[2:]).resolve()}" if flag.startswith("-I") else flag
-        for flag in contract.nvcc_flags
-    )
+    return others
 
 
 def core_compile_command(
     architectures: Sequence[str], tools: Toolchain, machine_code: bool = True
-) -> tuple[str, ...]:
+) -> Command:
     """nvcc's command line for the part of a harness that is the same for every kernel, to ``core.o``."""
     core = resource_folder("harness_templates") / "verify_core.cu"
     compiler = _compiler(architectures, tools, machine_code)
-    return (*compiler, *tools.include_flags(), "-c", str(core), "-o", "core.o")
+    return (*compiler, *tools.include_flags(), "-c", core, "-o", "core.o")
 
 
-def link_command(objects: Sequence[Path], tools: Toolchain) -> tuple[str, ...]:
+def link_command(objects: Sequence[Path], tools: Toolchain) -> Command:
     """The command line that links a harness to the shared runtime, its launches counted."""
+    assert tools.nvcc is not None and tools.gxx is not None
     return (
-        *(str(tools.nvcc), "-ccbin", str(tools.gxx), "-o", "harness"),
+        *(tools.nvcc, "-ccbin", tools.gxx, "-o", "harness"),
         *(f"-Xlinker=--wrap={name}" for name in WRAPPED),
-        *map(str, objects),
+        *objects,
         *tools.link_flags(),
-        # Found without LD_LIBRARY_PATH, and yet replaced by it: a run path comes after it.
-        f"-Xlinker=-rpath={tools.library},--enable-new-dtags",
+        "-Xlinker=--enable-new-dtags",
         "-ldl",
     )
 
 
-def _compiler(architectures: Sequence[str], tools: Toolchain, machine_code: bool) -> tuple[str, ...]:
+def _compiler(architectures: Sequence[str], tools: Toolchain, machine_code: bool) -> Command:
+    assert tools.nvcc is not None and tools.gxx is not None
     code = architecture_flags(architectures, machine_code)
-    return (str(tools.nvcc), *FIXED_FLAGS, *code, "-ccbin", str(tools.gxx))
+    return (tools.nvcc, *FIXED_FLAGS, *code, "-ccbin", tools.gxx)
 
 
 def architecture_flags(architectures: Sequence[str], machine_code: bool = True) -> tuple[str, ...]:
@@ -201,38 +264,6 @@ def architecture_flags(architectures: Sequence[str], machine_code: bool = True) 
         codes = (name, compute) if machine_code else (compute,)
         flags += [word for code in codes for word in ("-gencode", f"arch={compute},code={code}")]
     return tuple(flags)
-
-
-def run_compiler(command: Sequence[str], folder: Path, tools: Toolchain, what: str) -> None:
-    """Run a compiler in ``folder``. Raises BuildError with its output when it fails."""
-    done = subprocess.run(
-        command, cwd=folder, env=tools.environment(), capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        words = (done.stderr + done.stdout).strip()
-        raise BuildError(f"{what} does not build (exit {done.returncode}):\n{words}")
-
-
-def included_files(contract: Contract) -> list[Path]:
-    """The production file and what it includes, however deep, from beside it or the contract's folders."""
-    production = source_file(contract).resolve()
-    own = [Path(flag[2:]) for flag in contract_flags(contract) if flag.startswith("-I")]
-    seen: dict[Path, None] = {}
-    waiting = [production]
-    while waiting:
-        file = waiting.pop()
-        if file in seen or not file.is_file():
-            continue
-        seen[file] = None
-        for name in _INCLUDE.findall(file.read_bytes()):
-            named = name.decode(errors="replace")
-            waiting += [(folder / named).resolve() for folder in (file.parent, production.parent, *own)]
-    return [production, *sorted(seen.keys() - {production})]
-
-
-def _inputs(contract: Contract) -> list[bytes]:
-    """Names and texts of the files that a harness is compiled from, the fixed part apart."""
-    return [part for file in included_files(contract) for part in (str(file).encode(), file.read_bytes())]
 
 
 def _template_texts() -> list[bytes]:

@@ -22,13 +22,14 @@ def explained(words: str, rendered: str, contract: Contract) -> str:
 
     words: what the compiler said. rendered: the text of ``harness.cu``. Words about other files stay.
     """
+    file = contract.file.name or f"{contract.name}_contract.py"
     lines = rendered.splitlines()
     told = []
     for line in words.splitlines():
         place = _PLACE.match(line)
         if place is None:
             if named := next((f for f in contract.nvcc_flags if f"'{f}'" in line), None):
-                line = f"{contract.name}_contract.py: nvcc_flags: {named}: {line}"
+                line = f"{file}: nvcc_flags: {named}: {line}"
             if not _COUNT.match(line):
                 told.append(line)
             continue
@@ -40,7 +41,7 @@ def explained(words: str, rendered: str, contract: Contract) -> str:
             said = "error: must return cudaError_t or int; one that returns void has returns_error=False"
         for spelled, meant in _KINDS:
             said = said.replace(spelled, meant)
-        told.append(f"{contract.name}_contract.py: {field or 'entry'}: {said}")
+        told.append(f"{file}: {field or 'entry'}: {said}")
     return "\n".join(told)
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import jinja2
 
 from verify.contract import Contract, Expression, Global, Launcher
+from verify.harness.compile import is_includable
 from verify.harness.slots import SM_COUNT, Slots, argument_kind, entry_arguments, slots_of
 from verify.resources import resource_folder
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*(::[A-Za-z_]\w*)*$")
 _TOKEN = re.compile(r"\s*(::|[A-Za-z_]\w*|-?\d+[uUlL]*|[<>,*&])")
-_FILE_NAME = re.compile(r"[\w.+\- ]+$")
 
 
 class RenderError(ValueError):
@@ -24,14 +24,14 @@ class RenderError(ValueError):
 def render(contract: Contract, source_include: str | None = None, *, whole: bool = False) -> str:
     """The harness source of a contract.
 
-    source_include: how the production file is included; its file name by default (the build puts its folder
-    on the include path). whole: with the fixed part in the same file, for a program of one source. Raises
-    RenderError for a spelling that is no identifier, template-id or file name.
+    source_include: how the production file is included, its file name by default. whole: with the fixed part
+    in the same file, for a program of one source, which finds both beside it. Raises RenderError for a
+    spelling that is no identifier, template-id or file name.
     """
     slots = slots_of(contract)
     source = source_include or Path(contract.source).name
-    if not _FILE_NAME.match(source):
-        raise RenderError(f"{contract.name}: source: {source!r} is not a plain file name")
+    if not is_includable(source):
+        raise RenderError(f"{contract.name}: source: {source!r} cannot stand in an #include")
     _identifier(contract, "name", contract.name)
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(resource_folder("harness_templates")),
@@ -42,7 +42,7 @@ def render(contract: Contract, source_include: str | None = None, *, whole: bool
     return environment.get_template("harness.cu.j2").render(
         contract=contract.name,
         source=source,
-        fixed_part="verify_core.cu" if whole else "verify_entry.hpp",
+        fixed_part="verify_core.cu" if whole else resource_folder("harness_templates") / "verify_entry.hpp",
         takes_stream=takes_stream(contract),
         value_count=len(slots.expressions),
         buffer_count=len(contract.buffers),

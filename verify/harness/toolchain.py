@@ -75,22 +75,23 @@ class Toolchain:
         if not self.can_build:
             raise ToolchainError("cannot compile: " + "; ".join(self.missing.values()))
 
-    def link_flags(self) -> tuple[str, ...]:
+    def link_flags(self) -> tuple[str | Path, ...]:
         """Flags that link a program to the shared runtime, so that a device may replace it."""
         assert self.library is not None
         if (self.library / "libcudart.so").exists():
-            return ("-cudart", "shared", f"-L{self.library}")
-        return ("-cudart", "none", f"-L{self.library}", "-l:libcudart.so.13")
+            return ("-cudart", "shared", "-L", self.library)
+        return ("-cudart", "none", "-L", self.library, "-l:libcudart.so.13")
 
-    def include_flags(self) -> tuple[str, ...]:
+    def include_flags(self) -> tuple[str | Path, ...]:
         """Include folders beyond nvcc's own."""
-        return (f"-I{self.nvtx}",) if self.nvtx is not None else ()
+        return ("-I", self.nvtx) if self.nvtx is not None else ()
 
     def environment(self) -> dict[str, str]:
         """What a compile needs: g++ and nvcc on the path, and nothing of the caller's compiler settings."""
         folders = [str(tool.parent) for tool in (self.nvcc, self.gxx) if tool is not None]
         kept = {k: v for k, v in os.environ.items() if k in ("HOME", "TMPDIR", "LANG", "LC_ALL", "TERM")}
-        return {**kept, "PATH": os.pathsep.join([*folders, "/usr/bin", "/bin"])}
+        # What a source makes of the time of day must not be another one at every look.
+        return {**kept, "PATH": os.pathsep.join([*folders, "/usr/bin", "/bin"]), "SOURCE_DATE_EPOCH": "0"}
 
     def run_environment(self) -> dict[str, str]:
         """The caller's environment with the runtime library findable, for running a harness natively."""

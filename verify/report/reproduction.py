@@ -26,9 +26,9 @@ from verify.harness.build import (
     WRAPPED,
     Build,
     architecture_flags,
-    contract_flags,
     copy_headers,
-    included_files,
+    include_folders,
+    other_flags,
 )
 from verify.harness.render import render
 from verify.oracle.expectation import OracleError, Quantity, expect
@@ -132,13 +132,13 @@ def write_reproduction(
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     contract = build.contract
-    production = source_file(contract).resolve()
+    production = source_file(contract).absolute()
     name = f"{contract.name}_case"
     (folder / f"{name}.cu").write_text(render(contract, production.name, whole=True))
     copy_headers(folder)
     # A header is found from beside the source or from an include folder; it is copied for both.
-    bases = [production.parent, *(Path(f[2:]) for f in contract_flags(contract) if f.startswith("-I"))]
-    for file in included_files(contract):
+    bases = [production.parent, *include_folders(contract)]
+    for file in build.files:
         targets = [file.relative_to(base) for base in bases if file.is_relative_to(base)]
         for target in targets or [Path(file.name)]:
             (folder / target).parent.mkdir(parents=True, exist_ok=True)
@@ -158,8 +158,7 @@ def write_reproduction(
 
 def _build_lines(contract: Contract, build: Build, name: str, swept: bool) -> list[str]:
     # Headers from the contract's own folders were copied here.
-    kept = [flag for flag in contract.nvcc_flags if not flag.startswith("-I")]
-    flags = [*FIXED_FLAGS, *architecture_flags(build.architectures), *kept, "-I."]
+    flags = [*FIXED_FLAGS, *architecture_flags(build.architectures), *other_flags(contract), "-I."]
     wraps = [f"-Xlinker=--wrap={wrapped}" for wrapped in WRAPPED]
     lines = [
         "# Needs nvcc 13 and g++; NVCC names another nvcc than the one found when this was written.",

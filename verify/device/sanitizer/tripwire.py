@@ -6,7 +6,7 @@ A tool that does not report the marked line on this machine and device cannot be
 from __future__ import annotations
 
 import re
-import subprocess
+import shutil
 import tempfile
 import threading
 from collections.abc import Mapping
@@ -17,6 +17,7 @@ from pathlib import Path
 from verify.device.interface import Availability, Device, Job, Tool
 from verify.harness.build import architecture_flags
 from verify.harness.cache import cached, digest
+from verify.harness.compile import BuildError, Command, compile_folder, run_compiler
 from verify.harness.toolchain import Toolchain, ToolchainError, find_toolchain
 
 FOLDER = Path(__file__).with_name("tripwires")
@@ -64,14 +65,15 @@ def build_tripwire(name: str, architecture: str) -> Path:
     toolchain = find_toolchain()
     toolchain.require_build()
     command = _command(toolchain, source, architecture)
-    key = digest([source.read_bytes(), SHARED.read_bytes(), *command, toolchain.identity])
+    key = digest([source.read_bytes(), SHARED.read_bytes(), *map(str, command), toolchain.identity])
 
-    def build(folder: Path) -> None:
-        done = subprocess.run(
-            command, cwd=folder, env=toolchain.environment(), capture_output=True, text=True, check=False
-        )
-        if done.returncode != 0:
-            raise ToolchainError(f"{source.name} does not build: {done.stderr.strip()}")
+    def build(entry: Path) -> None:
+        with compile_folder() as folder:
+            try:
+                run_compiler(command, folder, toolchain, source.name)
+            except BuildError as error:
+                raise ToolchainError(str(error)) from None
+            shutil.copy(folder / name, entry / name)
 
     entry, _ = cached("tripwire", key, build)
     return entry / name
@@ -83,11 +85,12 @@ def marked_line(name: str) -> int:
     return next(number for number, line in enumerate(lines, 1) if line.endswith(MARK))
 
 
-def _command(toolchain: Toolchain, source: Path, architecture: str) -> tuple[str, ...]:
-    flags = ("-std=c++17", "-O3", "-lineinfo", "--no-compress", "-ccbin", str(toolchain.gxx))
+def _command(toolchain: Toolchain, source: Path, architecture: str) -> Command:
+    assert toolchain.nvcc is not None and toolchain.gxx is not None
+    flags = ("-std=c++17", "-O3", "-lineinfo", "--no-compress", "-ccbin", toolchain.gxx)
     code = architecture_flags([architecture])
-    places = (f"-I{FOLDER}", *toolchain.include_flags(), "-o", source.stem)
-    return (str(toolchain.nvcc), *flags, *code, *places, str(source), *toolchain.link_flags(), "-ldl")
+    places = ("-I", FOLDER, *toolchain.include_flags(), "-o", source.stem)
+    return (toolchain.nvcc, *flags, *code, *places, source, *toolchain.link_flags(), "-ldl")
 
 
 def _problem(device: Device, tool: Tool, name: str, architecture: str) -> str:

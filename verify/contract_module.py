@@ -1,0 +1,113 @@
+"""Loads a contract's file as a module that sees what lies beside it, and that nobody else sees.
+
+Each load is a package of its own whose path is the contract's folder, and an import in the code of that
+folder looks there first. So two folders may each have a ``shapes.py``, and no other import ever meets one.
+Bytecode is neither read nor written: it is told from the source by seconds and size alone.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import itertools
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+_PREFIX = "verify_contract_"
+_count = itertools.count()
+_loaded: set[str] = set()
+
+
+def load_module(path: Path) -> ModuleType:
+    """The module of a file. What its code raises is passed on."""
+    package = ModuleType(f"{_PREFIX}{next(_count)}")
+    package.__path__ = [str(path.parent)]
+    sys.modules[package.__name__] = package
+    name = f"{package.__name__}.{path.stem}"
+    loader = _Loader(name, str(path))
+    spec = spec_from_file_location(name, path, loader=loader)
+    assert spec is not None
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    paths, modules = list(sys.path), set(sys.modules)
+    try:
+        loader.exec_module(module)
+    finally:
+        _forget(paths, modules)
+    return module
+
+
+def is_contract_code(file: str) -> bool:
+    """Whether a source file is a contract's, or was imported from beside one."""
+    return file in _loaded or file.endswith("_contract.py")
+
+
+def _forget(paths: list[str], modules: set[str]) -> None:
+    """Undo what a contract did to the paths that all modules share, and take back what it found there."""
+    added = tuple(str(Path(p).absolute()) for p in sys.path if p not in paths)
+    sys.path[:] = paths
+    for name in set(sys.modules) - modules:
+        file = getattr(sys.modules[name], "__file__", None) or ""
+        if added and not name.startswith(_PREFIX) and file.startswith(added):
+            del sys.modules[name]
+
+
+class _Loader(SourceFileLoader):
+    """Gives a module an ``import`` that looks in its contract's folder first."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+    def exec_module(self, module: ModuleType) -> None:
+        _loaded.add(self.path)
+        package = module.__name__.partition(".")[0]
+        module.__dict__["__builtins__"] = {**vars(builtins), "__import__": _import_for(package)}
+        super().exec_module(module)
+
+
+class _Finder:
+    """Finds the modules of such packages."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(name, path, target) if name.startswith(_PREFIX) else None
+        if spec is not None and isinstance(spec.loader, SourceFileLoader):
+            spec.loader = _Loader(name, spec.loader.path)
+        return spec
+
+
+sys.meta_path.insert(0, _Finder)  # type: ignore[arg-type]
+
+
+def _import_for(package: str) -> Callable[..., ModuleType]:
+    folder = Path(sys.modules[package].__path__[0])
+
+    def import_(
+        name: str,
+        globals_: Any = None,
+        locals_: Any = None,
+        fromlist: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> ModuleType:
+        if level or not _is_beside(folder, name.partition(".")[0]):
+            return builtins.__import__(name, globals_, locals_, fromlist or (), level)
+        whole = f"{package}.{name}"
+        if fromlist:
+            return builtins.__import__(whole, globals_, locals_, fromlist, 0)
+        importlib.import_module(whole)
+        return sys.modules[f"{package}.{name.partition('.')[0]}"]
+
+    return import_
+
+
+def _is_beside(folder: Path, name: str) -> bool:
+    if name == "verify":
+        return False
+    if (folder / f"{name}.py").is_file() or (folder / name / "__init__.py").is_file():
+        return True
+    return (folder / name).is_dir() and any((folder / name).glob("*.py")) and find_spec(name) is None
