@@ -1,6 +1,8 @@
 // One call of the entry: a case's buffers on the device, the arguments, the counted launches.
 #pragma once
 
+#include <algorithm>
+
 #include "verify_buffers.cuh"
 #include "verify_entry.hpp"
 #include "verify_fault_window.hpp"
@@ -46,6 +48,15 @@ class Call {
     void upload_outputs() {
         for (const auto& buffer : buffers_)
             if (buffer->file().role != Role::in) buffer->upload();
+    }
+    // Whether some buffer is input and output at once.
+    bool in_place() const {
+        return std::any_of(buffers_.begin(), buffers_.end(),
+                           [](const auto& buffer) { return buffer->file().role == Role::inout; });
+    }
+    void upload_in_place() {
+        for (const auto& buffer : buffers_)
+            if (buffer->file().role == Role::inout) buffer->upload();
     }
     void restrict_to_live() {
         for (const auto& buffer : buffers_) buffer->restrict_to_live();

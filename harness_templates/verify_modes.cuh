@@ -55,9 +55,14 @@ inline void run_once(Call& call, const Setting& setting, Output& output) {
     finish(call, setting, output);
 }
 
+// On the same workspace and outputs; what is input and output at once has its input back.
 inline void run_twice(Call& call, const Setting& setting, Output& output) {
-    prepare(call, setting, output);
+    prepare(call, call.in_place() ? setting.open() : setting, output);
     call.run(setting.stream);
+    if (call.in_place()) {
+        VERIFY_CHECK(cudaDeviceSynchronize());
+        call.upload_in_place();
+    }
     call.run(setting.stream);
     finish(call, setting, output);
 }
@@ -91,6 +96,25 @@ inline void run_repeats(Call& call, const Setting& setting, Output& output) {
             first = call.results();
         else
             compare(first, call.results(), call.buffers(), repeat, output);
+    }
+    finish(call, setting, output);
+}
+
+// One call after the other on the same workspace and outputs: what a kernel keeps from call to call shows, and in
+// which call. Nothing runs beside, so that many calls cost little.
+inline void run_many_calls(Call& call, const Setting& setting, Output& output) {
+    prepare(call, setting.open(), output);
+    std::vector<OutputData> first;
+    for (std::uint64_t number = 0; number < call.line().repeats; ++number) {
+        if (number != 0) call.upload_in_place();
+        VERIFY_CHECK(cudaDeviceSynchronize());
+        call.run(setting.stream);
+        VERIFY_CHECK(cudaStreamSynchronize(setting.stream));
+        if (number == 0)
+            first = call.results();
+        else
+            compare(first, call.results(), call.buffers(), number, output);
+        if (!output.differences.empty()) break;
     }
     finish(call, setting, output);
 }
@@ -248,6 +272,7 @@ inline void run_mode(const RunLine& line, Call& call, const CaseFile* captured, 
     if (line.mode == "once" || line.mode == "live-only") return run_once(call, setting, output);
     if (line.mode == "second-call") return run_twice(call, setting, output);
     if (line.mode == "repeat") return run_repeats(call, setting, output);
+    if (line.mode == "many-calls") return run_many_calls(call, setting, output);
     if (line.mode == "graph") return run_graph(call, captured, setting, output);
     if (line.mode == "late-producer") return run_late_producer(call, setting, output);
     if (line.mode == "two-streams") return run_two_streams(call, captured, setting, output);

@@ -24,6 +24,7 @@ from verify.check.determinism import check_determinism
 from verify.check.launch import check_launch
 from verify.check.parity import check_parity
 from verify.check.poison import check_poison
+from verify.check.repeatable import with_tried_repeats
 from verify.check.sanitize import check_tools
 from verify.check.subject import Subject
 from verify.check.traffic import check_traffic
@@ -114,7 +115,8 @@ def narrowed(selection: Selection) -> Selection:
 class Prepared:
     """A kernel that is ready for a device: built, resolved, with all its cases.
 
-    expected: references and bounds by case, filled as they are asked for.
+    expected: references and bounds by case, filled as they are asked for. known: how many fixtures the kernel
+    has, selected or not.
     """
 
     contract: Contract
@@ -122,6 +124,7 @@ class Prepared:
     fixtures: tuple[ResolvedFixture, ...]
     cases: Mapping[str, Mapping[str, Case]]
     expected: dict[str, Mapping[str, Quantity]] = field(default_factory=dict)
+    known: int = 0
 
 
 def usual_checks(device: Device | None) -> tuple[str, ...]:
@@ -181,7 +184,7 @@ def prepare(
         for case in cases[name].values()
         if before is not None and case.id in before.expected
     }
-    return Prepared(contract, build, resolved, cases, expected)
+    return Prepared(contract, build, resolved, cases, expected, len(fixtures))
 
 
 @dataclass(frozen=True)
@@ -357,6 +360,8 @@ def run_checks(
             progress(f"{ready.contract.name}: waiting for what runs beside")
         for done in waiting:
             outcomes += done.result()
+    native = {check: run for check, run in NATIVE_CHECKS.items() if check in checks}
+    outcomes = with_tried_repeats(outcomes, subject, native, selected=len(subject.cases) < ready.known)
     if (kept := keep_folder(selection, ready.contract)) is not None:
         try:
             outcomes = keep_reproductions(outcomes, subject, ready.build, kept)

@@ -11,7 +11,15 @@ Fill = Literal["nan", "inf", "huge", "stale", "zero"]
 FILLS: tuple[Fill, ...] = get_args(Fill)
 
 Mode = Literal[
-    "once", "live-only", "repeat", "second-call", "graph", "late-producer", "two-streams", "refuse"
+    "once",
+    "live-only",
+    "repeat",
+    "many-calls",
+    "second-call",
+    "graph",
+    "late-producer",
+    "two-streams",
+    "refuse",
 ]
 
 
@@ -39,7 +47,10 @@ class Run:
       once           fill, upload, launch, synchronise, read back.
       live-only      nothing is written but the live elements (initcheck: a fill would count as a write).
       repeat         ``repeats`` launches from the same inputs under load; outputs compared bit for bit.
-      second-call    launches twice on the same workspace and outputs, without refilling; reads the second.
+      many-calls     ``repeats`` launches on the same workspace and outputs, until one gives other bits than
+                     the first; what is input and output at once is filled again before each.
+      second-call    launches twice on the same workspace and outputs; what is input and output at once is
+                     filled again between them, nothing else; reads the second.
       graph          captures the call on ``captured``'s data, uploads this case's data, replays, reads.
       late-producer  inputs are written by a kernel on the same stream that sleeps first.
       two-streams    the call runs on two streams at once with separate buffers; both are read and compared.

@@ -1,9 +1,14 @@
-"""determinism: repeats under load give the same bits; a row alone gives what it gives in a batch."""
+"""determinism: repeats under load give the same bits; a row alone gives what it gives in a batch.
+
+The smallest case is also called many times over in one process: what a kernel keeps from call to call (a
+counter in a ``__device__`` variable, a static of the launcher) may show only in the hundredth.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -22,10 +27,17 @@ from verify.oracle.expectation import OracleError, expect
 REPEATS = 20
 """Launches of one case on a GPU, with a load of another size beside each."""
 
+MOST_CALLS, FEWEST_CALLS = 300, 100
+"""Calls of the smallest case, past the wrap of an 8-bit counter where it is small."""
+
+CALLED_ELEMENTS = 1 << 20
+"""Elements of all those calls together, from which on there are fewer of them on the CPU device."""
+
 MOST_ROWS = 8
 """Rows of a batch that are run alone: the first, the last, and some spread between them."""
 
 _PROMISE = "the same inputs give the same bits, whatever runs beside them and in whatever order threads run"
+_CALL_PROMISE = "every call of a process gives the same bits from the same inputs"
 _ROW_PROMISE = "a row gives the same bits alone and in a batch, with the batch's own choices pinned"
 
 
@@ -52,9 +64,29 @@ def check_determinism(subject: Subject) -> list[Outcome]:
         except PlanError as error:
             pairs[fixture], refused[fixture] = [], str(error)
     every = [run for listed in usual.values() for run in listed]
+    called = many_calls(every, scheduled)
     ran = subject.execute([*every, *(pair.alone for listed in pairs.values() for pair in listed)])
+    ran |= subject.execute([called])  # in a process of its own, whose first call is the kernel's first
     seeded = {seed: under_seed(subject, every, seed) for seed in SEEDS} if scheduled else {}
-    return [_judge(subject, f, usual[f], pairs[f], ran, seeded, refused.get(f, "")) for f in subject.cases]
+    counted = {called.case.fixture: called}
+    return [
+        _judge(subject, f, usual[f], pairs[f], counted.get(f), ran, seeded, refused.get(f, ""))
+        for f in subject.cases
+    ]
+
+
+def many_calls(runs: Sequence[Run], scheduled: bool) -> Run:
+    """The smallest case of these runs, called over and over."""
+    smallest = min(runs, key=lambda run: _elements(run.case))
+    case = smallest.case
+    calls = MOST_CALLS
+    if scheduled:
+        calls = min(MOST_CALLS, max(FEWEST_CALLS, CALLED_ELEMENTS // max(_elements(case), 1)))
+    return Run(f"{case.fixture}.{case.profile}.calls", case, "many-calls", smallest.fills, calls)
+
+
+def _elements(case: Case) -> int:
+    return sum(prod(case.shape(buffer)) for buffer in case.contract.buffers)
 
 
 def _usual_run(case: Case, scheduled: bool) -> Run:
@@ -112,6 +144,7 @@ def _judge(
     fixture: str,
     usual: Sequence[Run],
     pairs: Sequence[RowPair],
+    called: Run | None,
     ran: Mapping[str, Ran],
     seeded: Mapping[int, Mapping[str, Ran]],
     refused: str,
@@ -119,10 +152,12 @@ def _judge(
     name = subject.contract.name
     involved = [ran[run.id] for run in usual] + [ran[pair.alone.id] for pair in pairs]
     involved += [other[run.id] for other in seeded.values() for run in usual]
+    involved += [ran[called.id]] if called is not None else []
     if (unfinished := not_done("determinism", subject, fixture, involved)) is not None:
         return unfinished
     repeat = subject.repeat_command("determinism", fixture)
     findings = [f for run in usual for f in _changes(subject, ran[run.id], repeat)]
+    findings += _call_findings(subject, ran[called.id], repeat) if called is not None else []
     for run in usual:
         others = {seed: other[run.id] for seed, other in seeded.items()}
         findings += schedule_findings(subject, ran[run.id], others, repeat)
@@ -135,6 +170,8 @@ def _judge(
         return Outcome.inconclusive("determinism", name, fixture, f"a row alone has no plan: {refused}")
     again = {"schedules": 1 + len(SEEDS)} if seeded else {"repeats": REPEATS * len(usual)}
     measures = {**again, "rows alone": len(pairs)}
+    if called is not None:
+        measures["calls"] = called.repeats
     return Outcome.judge("determinism", name, fixture, findings, strict=subject.strict, measures=measures)
 
 
@@ -156,6 +193,29 @@ def _changes(subject: Subject, ran: Ran, repeat: str) -> list[Finding]:
             _PROMISE,
             where=f"{first.buffer} + {first.offset}",
             repeat=repeat,
+        )
+    ]
+
+
+def _call_findings(subject: Subject, ran: Ran, repeat: str) -> list[Finding]:
+    """A finding when a later call gave other bits than the first."""
+    output = ran.output
+    assert output is not None
+    if not output.difference_count:
+        return []
+    first = output.differences[0]
+    return [
+        Finding(
+            "determinism",
+            subject.contract.name,
+            ran.run.case.id,
+            "depends on the number of calls",
+            f"call {first.repeat + 1} gave other bits than the first: {first.count} bytes of "
+            f"{first.buffer} at byte {first.offset}",
+            _CALL_PROMISE,
+            where=f"{first.buffer} + {first.offset}",
+            repeat=repeat,
+            details=(("mode", ran.run.mode),),
         )
     ]
 
