@@ -39,6 +39,34 @@ def test_unknown_name_is_listed_with_the_known_ones() -> None:
         evaluate("tlie", {"tile": 1})
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("2**64**64", "256 bits"),
+        ("((2**64)**4)**64", "256 bits"),
+        ("*".join(["(2**250)"] * 30), "256 bits"),
+        ("(-3) ** 2000", "256 bits"),
+        ("len * 1000000000", "'len' is not a number"),
+        ("-len", "'len' is not a number"),
+        ("(" * 900 + "1" + ")" * 900, "is not an expression|nested too deeply"),
+        ("-" * 1999 + "1", "nested too deeply"),
+        ("1" + "+1" * 3000, "6001 characters"),
+        ("1\0", "is not an expression"),
+        ("9" * 1990 + "+1", "256 bits"),
+    ],
+)
+def test_work_is_bounded(text: str, words: str) -> None:
+    """A fixture's power tower, or 5,000 parentheses, hang the suite or end it with a traceback."""
+    with pytest.raises(ExpressionError, match=words):
+        evaluate(text, {"len": (1, 2)})
+
+
+def test_powers_that_sizes_need_are_computed() -> None:
+    """The bound on work refuses an offset past 2^31, or a small power of a large number."""
+    assert evaluate("2**40 * 3 + 1 ** 5000", {}) == 3 * 2**40 + 1
+    assert evaluate("n ** 2", {"n": 2**62}) == 2**124
+
+
 @pytest.mark.parametrize("text", ["1 // 0", "len[9]", "2 ** 100000", "1 +"])
 def test_failed_arithmetic_names_the_expression(text: str) -> None:
     """Arithmetic that fails is a message about the file, not a Python traceback."""

@@ -24,7 +24,9 @@ def test_names(expression: str | None, chosen: tuple[str, ...]) -> None:
     assert select_names(NAMES, expression) == chosen
 
 
-@pytest.mark.parametrize("expression", ["nothing", "(tile", "and", "tile )", "not"])
+@pytest.mark.parametrize(
+    "expression", ["nothing", "(tile", "and", "tile )", "not", "(" * 5000, "not " * 5000]
+)
 def test_bad_expression_is_refused(expression: str) -> None:
     """An expression that selects nothing must not end in a clean report of nothing."""
     with pytest.raises(SelectionError):

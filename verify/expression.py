@@ -58,15 +58,26 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "log2": math.log2,
     "sqrt": math.sqrt,
 }
-_MAX_POWER = 64
+MAX_LENGTH = 2000
+"""Characters of an expression, and what bounds the depth of its tree."""
+
+MAX_BITS = 256
+"""Of an integer on the way: far beyond any size or offset, and soon computed."""
 
 
 @lru_cache(maxsize=4096)
 def _parse(text: str) -> ast.expr:
+    shown = repr(text if len(text) <= 80 else f"{text[:77]}...")
+    if len(text) > MAX_LENGTH:
+        raise ExpressionError(f"{shown} has {len(text)} characters; {MAX_LENGTH} are the most")
     try:
         return ast.parse(text, mode="eval").body
     except SyntaxError as error:
-        raise ExpressionError(f"{text!r} is not an expression: {error.msg}") from None
+        raise ExpressionError(f"{shown} is not an expression: {error.msg}") from None
+    except (RecursionError, MemoryError):
+        raise ExpressionError(f"{shown} is nested too deeply") from None
+    except ValueError as error:  # a NUL character
+        raise ExpressionError(f"{shown} is not an expression: {error}") from None
 
 
 @lru_cache(maxsize=4096)
@@ -90,6 +101,8 @@ def evaluate(expression: int | float | str, values: Mapping[str, Any]) -> Any:
         raise ExpressionError(f"in {expression!r}: {error}") from None
     except (ArithmeticError, IndexError, TypeError, ValueError) as error:
         raise ExpressionError(f"in {expression!r}: {error}") from None
+    except RecursionError:
+        raise ExpressionError(f"in {expression!r}: is nested too deeply") from None
 
 
 def _walk(node: ast.expr, values: Mapping[str, Any]) -> Any:
@@ -101,12 +114,12 @@ def _walk(node: ast.expr, values: Mapping[str, Any]) -> Any:
                 raise ExpressionError(f"unknown name {name!r} (known: {', '.join(sorted(values))})")
             return values[name]
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
-            a, b = _walk(left, values), _walk(right, values)
-            if isinstance(op, ast.Pow) and (not isinstance(b, int) or abs(b) > _MAX_POWER):
-                raise ExpressionError(f"exponent must be an integer of at most {_MAX_POWER}")
-            return _BINARY[type(op)](a, b)
+            a, b = _number(_walk(left, values), left), _number(_walk(right, values), right)
+            if isinstance(op, ast.Pow):
+                _check_power(a, b)
+            return _bounded(_BINARY[type(op)](a, b))
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_walk(operand, values)
+            return -_number(_walk(operand, values), operand)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return not _walk(operand, values)
         case ast.BoolOp(op=op, values=parts):
@@ -121,3 +134,23 @@ def _walk(node: ast.expr, values: Mapping[str, Any]) -> Any:
             return _FUNCTIONS[name](*(_walk(arg, values) for arg in args))
         case _:
             raise ExpressionError(f"{ast.unparse(node)!r} is not allowed in an expression")
+
+
+def _number(value: Any, node: ast.expr) -> int | float:
+    """A list times a number would be a list of that many copies."""
+    if not isinstance(value, int | float):
+        raise ExpressionError(f"{ast.unparse(node)!r} is not a number")
+    return value
+
+
+def _check_power(base: int | float, exponent: int | float) -> None:
+    if not isinstance(exponent, int):
+        raise ExpressionError("an exponent must be an integer")
+    if isinstance(base, int) and base.bit_length() * abs(exponent) > MAX_BITS and abs(base) > 1:
+        raise ExpressionError(f"a power of more than {MAX_BITS} bits")
+
+
+def _bounded(value: int | float) -> int | float:
+    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+        raise ExpressionError(f"a number of more than {MAX_BITS} bits")
+    return value

@@ -40,7 +40,10 @@ def select_names(names: Sequence[str], expression: str | None) -> tuple[str, ...
     if expression in names:
         return (expression,)
     tokens = _TOKEN.findall(expression)
-    chosen = tuple(n for n in names if _Matcher(tokens, n, expression).matches())
+    try:
+        chosen = tuple(n for n in names if _Matcher(tokens, n, expression).matches())
+    except RecursionError:
+        raise SelectionError(f"-k {expression[:60]!r}...: is nested too deeply") from None
     if not chosen:
         raise SelectionError(f"-k {expression!r}: selects none of {some_of(names, expression)}")
     return chosen

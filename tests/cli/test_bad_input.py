@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from verify.check.subject import run_seconds
 from verify.finding import EXIT_USAGE
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "row_softmax"
@@ -138,6 +139,42 @@ def test_an_error_model_without_bounds_is_told(
     done = verify("run", "kernel", "--device", "cpu", "--check", "compare", "-k", "one-column", "-q")
     assert done.returncode == 3
     assert "must be a Tracked value" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize("seconds", ["inf", "nan", "1e30", "-1", "soon"])
+def test_a_limit_that_is_none_is_refused(seconds: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fault: a run without a limit, or an overflow deep in a wait that is called a defect of the suite."""
+    monkeypatch.setenv("VERIFY_RUN_SECONDS", seconds)
+    with pytest.raises(ValueError, match="VERIFY_RUN_SECONDS: must be a number of seconds from 1 to"):
+        run_seconds()
+
+
+def test_an_expression_given_twice_is_refused(
+    verify: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    """Fault: the first ``-k`` is dropped without a word, and its fixtures with it."""
+    done = verify("run", "kernel", "--device", "cpu", "-k", "one-column", "-k", "padded-rows", "-q")
+    assert done.returncode == EXIT_USAGE
+    assert "-k is given 2 times: join the words, as in -k 'one-column or padded-rows'" in done.stderr
+
+
+def test_names_and_messages_steer_no_terminal(
+    verify: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    """Fault: a fixture's sentence is markup, clears the screen, or raises an error in a CI's log."""
+    fixtures = tmp_path / "kernel" / "row_softmax.toml"
+    text = fixtures.read_text()
+    pins = text[text.index('pins = "') : text.index("\n", text.index('pins = "'))]
+    fixtures.write_text(text.replace(pins, r'pins = "\u001b[2J [red]a[/] [/nothing] :smile: b"'))
+    done = verify("list", "kernel")
+    assert done.returncode == 0
+    assert r"\x1b[2J [red]a[/] [/nothing] :smile: b" in done.stdout
+    edit(tmp_path, "def softmax", 'raise ValueError("\\x1b[31m\\n::error::planted")\n\n\ndef softmax')
+    done = verify("run", "kernel", "--device", "cpu", "-q")
+    assert done.returncode == EXIT_USAGE
+    assert r"\x1b[31m" in done.stderr
+    assert "\x1b" not in done.stderr
+    assert not [line for line in done.stderr.splitlines() if line.startswith("::error")]
 
 
 def test_an_interrupted_program_is_interrupted(tmp_path: Path) -> None:

@@ -17,6 +17,9 @@ from verify.device.interface import Device, Execution, Job, RunResult, RunStatus
 from verify.fixture.resolve import PlanQuestion, ResolvedFixture
 from verify.oracle.expectation import Quantity, expect
 
+MOST_SECONDS = 1_000_000
+"""Eleven days. A run without a limit would hang a CI that nobody looks at."""
+
 
 def run_seconds() -> float:
     """What one run may take before its process is ended and the run is a hang: VERIFY_RUN_SECONDS, or 120."""
@@ -25,8 +28,10 @@ def run_seconds() -> float:
         seconds = float(text)
     except ValueError:
         seconds = 0.0
-    if not seconds >= 1:
-        raise ValueError(f"VERIFY_RUN_SECONDS: must be a number of seconds from 1 up, is {text!r}")
+    if not 1 <= seconds <= MOST_SECONDS:
+        raise ValueError(
+            f"VERIFY_RUN_SECONDS: must be a number of seconds from 1 to {MOST_SECONDS}, is {text!r}"
+        )
     return seconds
 
 

@@ -9,15 +9,42 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
+from rich.segment import Segment
+from rich.text import Text
 
 from verify.finding import EXIT_USAGE
+from verify.printable import printable
 
 _PIPED_WIDTH = 150
 """Columns when the output is no terminal: a table in a CI log must not be squeezed into 80."""
 
-out = Console(soft_wrap=True, width=None if sys.stdout.isatty() else _PIPED_WIDTH)
-err = Console(stderr=True, soft_wrap=True)
+
+class _Harmless:
+    """A renderable whose text steers nothing; the console's own control codes stay."""
+
+    def __init__(self, inner: ConsoleRenderable) -> None:
+        self._inner = inner
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for segment in console.render(self._inner, options):
+            yield segment if segment.control else Segment(printable(segment.text), segment.style)
+
+
+class _OnlyHarmless(RenderHook):
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        return [_Harmless(one) for one in renderables]
+
+
+def _console(stderr: bool, width: int | None) -> Console:
+    """Names and messages come from outside: they are neither markup nor emoji, and steer no terminal."""
+    console = Console(stderr=stderr, soft_wrap=True, width=width, markup=False, emoji=False)
+    console.push_render_hook(_OnlyHarmless())
+    return console
+
+
+out = _console(False, None if sys.stdout.isatty() else _PIPED_WIDTH)
+err = _console(True, None)
 
 
 def fail(message: str, code: int = EXIT_USAGE) -> NoReturn:
@@ -39,11 +66,12 @@ def progress_line(quiet: bool) -> Iterator[Callable[[str], None]]:
         yield lambda _: None
     elif sys.stderr.isatty():
         with err.status("starting") as status:
-            yield lambda text: status.update(text)
+            yield lambda text: status.update(Text(printable(text)))
     else:
         started = time.monotonic()
 
         def say(text: str) -> None:
-            print(f"verify {time.monotonic() - started:6.1f} s  {text}", file=sys.stderr, flush=True)
+            line = f"verify {time.monotonic() - started:6.1f} s  {printable(text)}"
+            print(line, file=sys.stderr, flush=True)
 
         yield say

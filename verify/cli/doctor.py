@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.table import Table
+from rich.text import Text
 
 from verify.check.parity import MISSING_CUBLAS, MISSING_TORCH, library_path
 from verify.cli import options
@@ -45,7 +46,7 @@ def doctor(as_json: options.Json = False, tripwires: options.Tripwires = True) -
         table.add_column("state", no_wrap=True)
         table.add_column("text", overflow="fold")
         for part in parts:
-            state = "[green]ok[/]" if part.ok else "[yellow]missing[/]"
+            state = Text("ok", "green") if part.ok else Text("missing", "yellow")
             table.add_row(part.name, state, part.text)
         out.print(table)
         out.print("this machine can verify" if able and tools.can_build else "this machine cannot verify yet")

@@ -34,7 +34,7 @@ Kernels = Annotated[
     ),
 ]
 Expression = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "-k",
         metavar="EXPR",
@@ -78,6 +78,14 @@ KeepFolder = Annotated[
     Path,
     typer.Option("--findings", metavar="DIR", help="Where reproduction folders of findings are kept."),
 ]
+
+
+def one_expression(given: list[str] | None) -> str | None:
+    """The ``-k`` expression; of several the last would win, and the others would go unnoticed."""
+    if given and len(given) > 1:
+        joined = " or ".join(given)
+        fail(f"-k is given {len(given)} times: join the words, as in -k {joined!r}")
+    return given[0] if given else None
 
 
 def require_folder(findings: Path) -> None:

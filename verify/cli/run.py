@@ -49,7 +49,9 @@ def run(
     missing = choice.reason if isinstance(choice, NoDevice) else ""
     chosen = None if isinstance(choice, NoDevice) else choice
     checks = select_checks(check or (), usual_checks(chosen))
-    selection = Selection(contracts, expression, (), checks, strict, arch, findings, ladder)
+    selection = Selection(
+        contracts, options.one_expression(expression), (), checks, strict, arch, findings, ladder
+    )
     with progress_line(quiet) as progress:
         report = run_kernels(selection, chosen, missing, progress)
     if as_json_text:

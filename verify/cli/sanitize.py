@@ -52,7 +52,9 @@ def sanitize(
     choice = select_device(device)
     chosen = None if isinstance(choice, NoDevice) else choice
     missing = choice.reason if isinstance(choice, NoDevice) else ""
-    selection = Selection(options.contracts(kernels), expression, (), tools, strict, arch, findings)
+    selection = Selection(
+        options.contracts(kernels), options.one_expression(expression), (), tools, strict, arch, findings
+    )
     with progress_line(quiet) as progress:
         report = run_kernels(selection, chosen, missing, progress)
     if as_json_text:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from verify.case.build import build_cases
 from verify.case.case import Case
@@ -43,7 +44,7 @@ def show(
         plain = {"kernel": contract.name, "fixture": name, "symbols": case.symbols, "plan": case.plan}
         out.print_json(json.dumps(plain, default=list))
         return
-    out.print(f"[bold]{contract.name}/{name}[/]: {resolved.fixture.pins}")
+    out.print(Text.assemble((f"{contract.name}/{name}", "bold"), f": {resolved.fixture.pins}"))
     out.print("symbols  " + _named(case.symbols), highlight=False)
     if case.plan:
         out.print("plan     " + _named(case.plan), highlight=False)

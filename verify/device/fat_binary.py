@@ -41,6 +41,10 @@ class Image:
         return f"{value:016x}"
 
 
+MOST_BYTES = 1 << 30
+"""Of one image, unpacked: a damaged size must not take the machine's memory."""
+
+
 class FatBinaryError(ValueError):
     """The section does not hold what its sizes say; one line."""
 
@@ -75,7 +79,14 @@ def unpack(section: bytes) -> Path | None:
 
     def build(folder: Path) -> None:
         for image in packed:
-            text = zstandard.ZstdDecompressor().decompress(image.stored, max_output_size=image.size)
+            if image.size > MOST_BYTES:
+                raise FatBinaryError(f"the program's PTX claims {image.size} bytes: build the program again")
+            try:
+                text = zstandard.ZstdDecompressor().decompress(image.stored, max_output_size=image.size)
+            except zstandard.ZstdError as error:
+                raise FatBinaryError(
+                    f"the program's compressed PTX is damaged ({error}): build the program again"
+                ) from None
             (folder / image.key).write_bytes(text)
 
     entry, _ = cached("unpacked", digest(image.stored for image in packed), build)

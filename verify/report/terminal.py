@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from verify.finding import CHECKS, Finding, Outcome, Severity, Verdict
+from verify.printable import printable
 from verify.report.report import KernelReport, Report, counts
 
 _CELL = {
@@ -67,7 +68,7 @@ def verdict_line(report: Report) -> Text:
 def _table(kernel: KernelReport, checks: tuple[str, ...]) -> Table:
     present = [c for c in CHECKS if c in checks or any(o.check == c for o in kernel.outcomes)]
     table = Table(
-        title=f"{kernel.kernel}  ({kernel.source}, {kernel.architecture})",
+        title=Text(f"{kernel.kernel}  ({kernel.source}, {kernel.architecture})"),
         title_justify="left",
         pad_edge=False,
         box=SIMPLE_HEAD,
@@ -110,7 +111,7 @@ def _print_findings(findings: Iterable[Finding], console: Console, verbose: bool
         hidden += len(group) - len(shown)
         for finding in shown:
             console.print()
-            console.print(finding_text(finding), highlight=False, soft_wrap=True)
+            console.print(finding_text(finding), markup=True, highlight=False, soft_wrap=True)
         if len(shown) < len(group):
             console.print(f"  also      {_places(group)}", markup=False, highlight=False, soft_wrap=True)
     if hidden:
@@ -166,13 +167,21 @@ def finding_text(finding: Finding) -> str:
         lines.append(f"  function  {escape(finding.function)}")
     if finding.where:
         lines.append(f"  where     {escape(finding.where)}")
-    lines += [f"  seen      {escape(finding.seen)}", f"  promised  {escape(finding.promised)}"]
-    lines += [f"  {name:<9} {escape(text)}" for name, text in finding.details]
+    lines += [
+        f"  seen      {escape(_indented(finding.seen))}",
+        f"  promised  {escape(_indented(finding.promised))}",
+    ]
+    lines += [f"  {name:<9} {escape(_indented(text))}" for name, text in finding.details]
     if finding.repeat:
         lines.append(f"  repeat    {escape(finding.repeat)}")
     if finding.folder:
         lines.append(f"  folder    {escape(finding.folder)}")
-    return "\n".join(lines)
+    return printable("\n".join(lines))
+
+
+def _indented(text: str) -> str:
+    """Lines of a message that has several stand under its first, not where a new entry would begin."""
+    return text.replace("\n", "\n            ")
 
 
 def _print_reasons(outcomes: Iterable[Outcome], console: Console) -> None:
