@@ -163,6 +163,7 @@ u64 narrow(double v, const General& g) {
   if (v != v && g.from == Type::f64) {  // an f64 NaN keeps its sign and the head of its payload
     const u64 b = bits_of(v), sign = b >> 63;
     if (g.to == Type::f16) return sign << 15 | 0x7e00 | (b >> 42 & 0x1ff);
+    if (g.to == Type::bf16) return sign << 15 | 0x7fc0 | (b >> 45 & 0x3f);
     if (g.to == Type::f32) return sign << 31 | 0x7fc00000 | (b >> 29 & 0x3fffff);
   }
   switch (g.to) {
@@ -238,13 +239,14 @@ template <bool Flush, bool Sat> struct Same {
   }
 };
 template <bool Flush> struct Integral { static float apply(float a) { return canonical(rounded(Flush ? flushed(a) : a)); } };
-template <bool Finite> struct ToTf32Away { static u32 apply(float a) {
-  const u32 b = bits_of(a), m = b & 0x7fffffffu;
-  if (m > 0x7f800000u) return b & 0xffffe000u;
-  if (m == 0x7f800000u) return Finite ? (b & 0x80000000u) | 0x7f7fe000u : b;
-  const u32 r = (b + 0x1000u) & 0xffffe000u;
-  return Finite && (r & 0x7fffffffu) == 0x7f800000u ? (b & 0x80000000u) | 0x7f7fe000u : r;
-} };
+// .satfinite takes one step back from what has no number, a NaN as well.
+template <bool Finite> struct ToTf32Away {
+  static u32 apply(float a) {
+    const u32 b = bits_of(a), exponents = 0x7f800000u;
+    const u32 r = ((b & exponents) == exponents ? b : b + 0x1000u) & 0xffffe000u;
+    return Finite && (r & exponents) == exponents ? r - 0x2000u : r;
+  }
+};
 
 // tf32 by other roundings: value kept in the upper 19 bits.
 const Inst* to_tf32(const Inst& i, Warp& w, Mask mask) {
@@ -349,7 +351,7 @@ void decode_convert(Decoder& d) {
       }
     }
     d.need_mode({false, 'n'});
-    if (g.to == Type::f64 && bytes_of(g.from) == 8) return put(convert_double(g.from == Type::s64, g.rounding));
+    if (g.to == Type::f64 && bytes_of(g.from) == 8 && !g.sat) return put(convert_double(g.from == Type::s64, g.rounding));
     return put(convert_general);
   }
   // float to float

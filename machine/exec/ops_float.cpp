@@ -36,8 +36,9 @@ inline double upper_word(double a) {
   const double v = double_of(bits_of(a) & 0xffffffff00000000u);
   return std::fabs(v) < 0x1p-1022 ? std::copysign(0.0, v) : v;
 }
-struct RcpHigh { static double apply(double a) { return upper_word(1.0 / upper_word(a)); } };
-struct RsqrtHigh { static double apply(double a) { return upper_word(1.0 / root(upper_word(a))); } };
+inline double high_result(double v) { return v != v ? double_of(0x7fffffff00000000u) : upper_word(v); }
+struct RcpHigh { static double apply(double a) { return high_result(1.0 / upper_word(a)); } };
+struct RsqrtHigh { static double apply(double a) { return high_result(1.0 / root(upper_word(a))); } };
 
 template <class T> struct Bits;
 template <> struct Bits<float> { using type = std::uint32_t; };

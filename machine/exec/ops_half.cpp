@@ -18,8 +18,18 @@ struct AddOp { template <class H> static float apply(u16 a, u16 b) { return H::w
 struct SubOp { template <class H> static float apply(u16 a, u16 b) { return H::widen(a) - H::widen(b); } };
 struct MulOp { template <class H> static float apply(u16 a, u16 b) { return H::widen(a) * H::widen(b); } };
 struct FmaOp { template <class H> static float apply(u16 a, u16 b, u16 c) { return fma_to_odd(H::widen(a), H::widen(b), H::widen(c)); } };
-struct Ex2Op { template <class H> static float apply(u16 a) { return special::ex2(H::widen(a)); } };
-struct TanhOp { template <class H> static float apply(u16 a) { return special::tanh(H::widen(a)); } };
+// The special unit cuts most results instead of rounding them.
+template <class H> float cut(float v) {
+  if (std::is_same_v<H, Bfloat>) return float_of(bits_of(v) & 0xffff0000u);
+  return std::fabs(v) < 0x1p-14f ? std::trunc(v * 0x1p24f) * 0x1p-24f : float_of(bits_of(v) & 0xffffe000u);
+}
+struct Ex2Op { template <class H> static float apply(u16 a) { return cut<H>(special::ex2(H::widen(a))); } };
+struct TanhOp {
+  template <class H> static float apply(u16 a) {
+    const float v = special::tanh(H::widen(a));
+    return std::is_same_v<H, Bfloat> ? cut<H>(v) : v;
+  }
+};
 // Operations on bits.
 struct AbsOp { template <class H> static u16 apply(u16 a) { return is_nan16<H>(a) ? kNan16 : a & 0x7fff; } };
 struct NegOp { template <class H> static u16 apply(u16 a) { return is_nan16<H>(a) ? kNan16 : a ^ 0x8000; } };

@@ -13,7 +13,6 @@ struct Function1 {
 };
 struct Ex2Flush { static float apply(float a) { return special::ex2(a); } };
 struct Lg2Flush { static float apply(float a) { return special::lg2(flushed(a)); } };
-struct SinFlush { static float apply(float a) { return flushed(special::sin(flushed(a))); } };
 
 void decode(Decoder& d, Handler plain, Handler flushing, bool may_flush) {
   const bool approx = d.take("approx"), flush = d.flush();
@@ -36,7 +35,7 @@ std::span<const Opcode> special_opcodes() {
   static const Opcode table[] = {
       {"ex2", [](Decoder& d) { is_half(d) ? decode_half_special(d, "ex2") : decode(d, unary<float, float, Function1<special::ex2>>, unary<float, float, Ex2Flush>, true); }, k},
       {"lg2", [](Decoder& d) { decode(d, unary<float, float, Function1<special::lg2>>, unary<float, float, Lg2Flush>, true); }, k},
-      {"sin", [](Decoder& d) { decode(d, unary<float, float, Function1<special::sin>>, unary<float, float, SinFlush>, true); }, k},
+      {"sin", [](Decoder& d) { decode(d, unary<float, float, Function1<special::sin>>, unary<float, float, Function1<special::sin>>, true); }, k},
       {"cos", [](Decoder& d) { decode(d, unary<float, float, Function1<special::cos>>, unary<float, float, Function1<special::cos>>, true); }, k},
       {"tanh", [](Decoder& d) { is_half(d) ? decode_half_special(d, "tanh") : decode(d, unary<float, float, Function1<special::tanh>>, nullptr, false); }, k},
   };

@@ -53,26 +53,27 @@ inline float tanh(float x) {
   const float a = std::fabs(x), x2 = x * x;
   const float near = x + x * x2 * (-0x1.555556p-2f + x2 * (0x1.111112p-3f + x2 * (-0x1.ba1ba2p-5f + x2 * 0x1.664f48p-6f)));
   const float far = 1.0f - 2.0f / (ex2(a * 0x1.715476p+1f) + 1.0f);
-  const float r = a < 0.55f ? near : std::copysign(far, x);
+  const float r = std::copysign(a < 0.55f ? near : far, x);
   return x != x ? float_of(kNan32) : r;
 }
 
-// sin and cos by quadrant, in double so that the reduction is good far beyond the documented range.
+// sin and cos as the unit has them for arguments of any size: the product with 1 / (2 pi), cut to a float, is the angle in
+// turns, of which 25 bits behind the point count; each second quadrant is gone through backwards, from its last step.
 inline float circular(float x, int shift) {
-  const double turns = static_cast<double>(x) * 0x1.45f306dc9c883p-1;  // 2 / pi
-  const double shifter = 0x1.8p52;
-  const double rounded = turns + shifter;
-  const double whole = rounded - shifter;
-  const std::uint64_t quadrant = bits_of(rounded) + static_cast<std::uint64_t>(shift);
-  const double r = static_cast<double>(x) - whole * 0x1.921fb54442d18p+0 - whole * 0x1.1a62633145c07p-54, r2 = r * r;
-  const double s = r + r * r2 * (-1.0 / 6 + r2 * (1.0 / 120 + r2 * (-1.0 / 5040 + r2 * (1.0 / 362880 - r2 / 39916800))));
-  const double c = 1.0 + r2 * (-0.5 + r2 * (1.0 / 24 + r2 * (-1.0 / 720 + r2 * (1.0 / 40320 - r2 / 3628800))));
-  const double v = (quadrant & 1) != 0 ? c : s;
-  const float y = static_cast<float>((quadrant & 2) != 0 ? -v : v);
-  const std::uint32_t magnitude = bits_of(x) & 0x7fffffffu;
-  // Beyond 2^48 nothing is left of the argument; the value is as good as any within [-1, 1].
-  const float bounded = magnitude >= 0x57800000u ? (shift != 0 ? 1.0f : 0.0f) : y;
-  return magnitude >= 0x7f800000u ? float_of(kNan32) : bounded;
+  const std::uint32_t given = bits_of(x), sign = given & 0x80000000u;
+  const double exact = static_cast<double>(float_of(given ^ sign)) * static_cast<double>(0.15915494f);
+  const float nearest = static_cast<float>(exact);
+  const float cut = static_cast<double>(nearest) > exact ? float_of(bits_of(nearest) - 1) : nearest;
+  const double turns = static_cast<double>(flushed(cut));
+  const double whole = __builtin_floor(turns);
+  const double part = turns < 0x1p25 ? (turns - whole) * 0x1p25 : 0.0;
+  const std::int32_t phase = static_cast<std::int32_t>(part), quadrant = (phase >> 23) + shift, rest = phase & 0x7fffff;
+  const std::int32_t step = (quadrant & 1) != 0 ? 0x7fffff - rest : rest;
+  const double r = step * 0x1.921fb54442d18p-23, r2 = r * r;  // below pi / 2
+  const double v = r + r * r2 * (-1.0 / 6 + r2 * (1.0 / 120 + r2 * (-1.0 / 5040 + r2 * (1.0 / 362880 + r2 * (-1.0 / 39916800 + r2 / 6227020800.0)))));
+  const std::uint32_t turned = (static_cast<std::uint32_t>(quadrant) & 2) << 30;
+  const float y = float_of(bits_of(static_cast<float>(v)) ^ turned ^ (shift == 0 ? sign : 0u));
+  return (given & 0x7fffffffu) >= 0x7f800000u ? float_of(kNan32) : y;
 }
 inline float sin(float x) { return circular(x, 0); }
 inline float cos(float x) { return circular(x, 1); }

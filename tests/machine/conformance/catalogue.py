@@ -1,11 +1,14 @@
 """Every form that is compared, in the order of the recording. Standard library only."""
 
+from .carry_forms import carry_forms
+from .compare_forms import compare_forms
 from .convert_forms import convert_forms
-from .forms import Form, bit_forms, compare_forms, float_forms, half_forms, integer_forms, special_forms
+from .forms import Form, bit_forms, float_forms, half_forms, integer_forms, special_forms
 from .warp_forms import atomic_forms, memory_forms, warp_forms
 
 FAMILIES = {
     "integer": integer_forms,
+    "carry": carry_forms,
     "bits": bit_forms,
     "float": float_forms,
     "special": special_forms,

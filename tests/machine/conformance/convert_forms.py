@@ -70,10 +70,63 @@ def convert_forms() -> Iterator[Form]:
             yield binary(f"cvt.rn.satfinite{relu}.{t}.f32", "b16", "f32", "f32", count=2048)
             yield unary(f"cvt.rn.satfinite{relu}.{t}.f16x2", "b16", "f16x2", count=1024)
             yield unary(f"cvt.rn{relu}.f16x2.{t}", "f16x2", "b16", count=2048)
+    yield from saturating_and_flushing()
     for t in ("u16", "s16"):
         yield binary(f"cvt.pack.sat.{t}.s32", "b32", "s32", "s32", count=512)
     for t in ("u8", "s8", "u4", "s4"):
         yield ternary(f"cvt.pack.sat.{t}.s32.b32", "b32", "s32", "s32", "b32", count=512)
+
+
+def saturating_and_flushing() -> Iterator[Form]:
+    """What is left of types, roundings, .sat, .ftz, .satfinite and .relu, as ptxas accepts them."""
+
+    def plain(mode: str, d: str, a: str, count: int = 128) -> Form:
+        return unary(f"cvt{mode}.{d}.{a}", d, a, count=count)
+
+    ints = ("u8", "s8", *INTS)
+    for t in (*ints, "f16", "bf16", "f32", "f64"):
+        yield plain("", t, t)
+    yield plain("", "f64", "bf16", 512)
+    yield plain(".ftz", "f32", "bf16", 512)
+    for d, a in (("f16", "f16"), ("f32", "f16"), ("f64", "f16"), ("f64", "f32"), ("f64", "f64")):
+        yield plain(".sat", d, a)
+    for d, a in (("f32", "f16"), ("f64", "f32")):
+        yield plain(".ftz.sat", d, a)
+    for r in ("rni", "rzi", "rmi", "rpi"):
+        for d in ints:
+            for a in ("f16", "f32", "f64"):
+                yield plain(f".{r}.sat", d, a)
+            yield plain(f".{r}.ftz.sat", d, "f32")
+        for t in ("f16", "f64"):
+            yield plain(f".{r}.sat", t, t)
+        yield plain(f".{r}", "bf16", "bf16", 512)
+        if r != "rzi":
+            for d in INTS:
+                yield plain(f".{r}", d, "bf16", 256)
+    for r in ROUNDINGS:
+        for a in ints:
+            for mode, d in ((".sat", "f16"), (".sat", "f64"), (".ftz", "f32"), (".ftz.sat", "f32")):
+                yield plain(f".{r}{mode}", d, a)
+            if r != "rn":
+                yield plain(f".{r}.sat", "f32", a)
+        yield plain(f".{r}.sat", "f16", "f64")
+        yield plain(f".{r}.ftz.sat", "f16", "f32", 512)
+        for d, a in (("f16", "bf16"), ("bf16", "f16"), ("bf16", "f64"), ("f32", "bf16"), ("f64", "bf16")):
+            yield plain(f".{r}", d, a, 512)
+        for d, a in (("bf16", "f32"), ("f32", "bf16")):
+            yield plain(f".{r}.ftz", d, a, 512)
+        if r != "rn":
+            for a in INTS:
+                yield plain(f".{r}", "bf16", a)
+        if r in ("rm", "rp"):
+            yield plain(f".{r}", "bf16", "f32", 1024)
+    for r in ("rn", "rz"):
+        yield plain(f".{r}.relu", "f16", "f32", 512)
+        for mode in (".satfinite", ".relu.satfinite", ".satfinite.relu"):
+            for d in ("f16", "bf16"):
+                yield plain(f".{r}{mode}", d, "f32", 512)
+                yield binary(f"cvt.{r}{mode}.{d}x2.f32", f"{d}x2", "f32", "f32", count=512)
+    yield unary("cvt.rna.satfinite.tf32.f32", "b32", "f32", count=512)
 
 
 def missing_on_hardware() -> Iterator[Form]:
