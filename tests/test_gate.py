@@ -65,7 +65,8 @@ def test_token_parity_that_was_asked_for_reaches_the_verdict(
     monkeypatch: pytest.MonkeyPatch, rung: TokenRung, verdict: Verdict
 ) -> None:
     """A top rung that is only printed would leave exit code 0 on kernels that choose other tokens."""
-    (contract,) = find_contracts(["fp8_matvec"])
+    # The rows of another kernel stand in for its fixtures, so nothing is promised of what they run.
+    contract = dataclasses.replace(find_contracts(["fp8_matvec"])[0], instantiations={})
     clean = Outcome.judge("compare", "fp8_matvec", "small", [])
     monkeypatch.setattr(gate, "prepare", lambda *_, **__: ready({}))
     monkeypatch.setattr(gate, "run_checks", lambda *_: [clean])

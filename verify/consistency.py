@@ -71,6 +71,7 @@ def contradictions(contract: Contract, path: Path) -> Iterator[str]:
     yield from missing("row_reads", contract.row_reads, buffers)
     yield from unknown("row_reads", contract.row_reads.values())
     structs = [e.struct for e in contract.entries if isinstance(e, Launcher) and e.struct is not None]
+    yield from unknown("instantiations", contract.instantiations.values())
     for refusal in contract.refusals:
         yield from missing(f"refusal {refusal.name}", refusal.null, [*buffers, *structs])
         yield from missing(f"refusal {refusal.name}", (*refusal.misalign, *refusal.shrink), buffers)

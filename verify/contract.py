@@ -202,6 +202,9 @@ class Contract:
     is captured at before it is replayed at the fixture's; empty: the graph test replays at the same values.
     row_reads: buffer -> expression: how often each live row (last dimension) is read in one launch, for the
     traffic check; ``row`` may be a function from the case to an integer array over the rows.
+    instantiations: what the compiler makes of the kernel's templates, by name, each with an expression over
+    symbols and plan that is true where it runs ({"attend<64>": "D == 64"}). The report says which ones ran;
+    one that no fixture runs makes the verdict inconclusive.
     effects: (case, unit of every quantity) -> what a dropped or an added position would do, for visibility
     (:mod:`verify.oracle.visibility`); None: visibility is reported as not available.
     exact_reference: (case, quantity, index) -> that element as an mpmath number; None: no mpmath rung.
@@ -233,6 +236,7 @@ class Contract:
     pinned: Mapping[str, Expression] = field(default_factory=dict)
     captured_at: Mapping[str, Expression] = field(default_factory=dict)
     row_reads: Mapping[str, Expression | Callable[[Case], np.ndarray]] = field(default_factory=dict)
+    instantiations: Mapping[str, Expression] = field(default_factory=dict)
     architectures: tuple[str, ...] = ("sm_80", "sm_90")
     nvcc_flags: tuple[str, ...] = ()
     effects: Callable[[Case, Mapping[str, np.ndarray]], Iterable[Effect]] | None = None

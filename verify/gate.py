@@ -17,7 +17,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from verify.case.build import build_cases
+from verify.case.build import build_cases, first_case
 from verify.case.case import Case
 from verify.check.compare import check_compare
 from verify.check.determinism import check_determinism
@@ -33,12 +33,18 @@ from verify.device.interface import TOOLS, Device, Tool
 from verify.device.sanitizer.suppress import suppression_notes, suppressions_of
 from verify.discovery import SUFFIX, fixture_file, own_contract_files, source_file
 from verify.finding import Outcome
+from verify.fixture.axes import family_of
 from verify.fixture.resolve import ResolvedFixture, resolve_fixtures
 from verify.fixture.schema import Fixture, load_fixtures
 from verify.harness.build import Build, BuildError, build_harness
 from verify.harness.cache import digest
 from verify.harness.plan import query_plans, require_plans
 from verify.oracle.expectation import OracleError, Quantity, expect
+from verify.report.instantiations import (
+    fixtures_by_instantiation,
+    instantiations_text,
+    unmet_instantiations,
+)
 from verify.report.ladder import rungs
 from verify.report.report import KernelReport, Report
 from verify.report.reproduction import keep_reproductions
@@ -116,7 +122,7 @@ class Prepared:
     """A kernel that is ready for a device: built, resolved, with all its cases.
 
     expected: references and bounds by case, filled as they are asked for. known: how many fixtures the kernel
-    has, selected or not.
+    has, selected or not. bases: by fixture, what refusals start from, selected or not.
     """
 
     contract: Contract
@@ -125,6 +131,7 @@ class Prepared:
     cases: Mapping[str, Mapping[str, Case]]
     expected: dict[str, Mapping[str, Quantity]] = field(default_factory=dict)
     known: int = 0
+    bases: Mapping[str, tuple[Fixture, Case]] = field(default_factory=dict)
 
 
 def usual_checks(device: Device | None) -> tuple[str, ...]:
@@ -161,6 +168,7 @@ def prepare(
     fixtures = load_fixtures(fixture_file(contract), contract)
     chosen = selected([f.name for f in fixtures])
     wanted = [changed(f) for f in fixtures if f.name in chosen]
+    starting = _refusal_bases(contract, fixtures)
     if before is not None and before.build.architectures == architecture:
         build = before.build
     else:
@@ -169,7 +177,8 @@ def prepare(
     def ask(requests: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, int]]:
         return query_plans(build, contract, requests, sm_count)
 
-    resolved = resolve_fixtures(wanted, contract, ask if contract.plan else None)
+    asked = resolve_fixtures([*wanted, *starting], contract, ask if contract.plan else None)
+    resolved, starts = asked[: len(wanted)], asked[len(wanted) :]
     progress(f"{contract.name}: building {len(resolved)} fixtures' cases")
     same = {r.fixture.name for r in resolved if before is not None and r in before.fixtures}
     cases = {
@@ -184,7 +193,15 @@ def prepare(
         for case in cases[name].values()
         if before is not None and case.id in before.expected
     }
-    return Prepared(contract, build, resolved, cases, expected, len(fixtures))
+    bases = {r.fixture.name: (r.fixture, first_case(contract, r)) for r in starts}
+    return Prepared(contract, build, resolved, cases, expected, len(fixtures), bases)
+
+
+def _refusal_bases(contract: Contract, fixtures: Sequence[Fixture]) -> list[Fixture]:
+    """The fixtures that refusals start from: the contract's first, and those that they name."""
+    named = {refusal.fixture for refusal in contract.refusals}
+    named |= {fixtures[0].name} if named else set()
+    return [f for f in fixtures if f.name in named or family_of(f.name) in named]
 
 
 @dataclass(frozen=True)
@@ -283,6 +300,11 @@ def _run_target(
         for rung, text in climbed.items()
         if text.startswith("failed")
     ]
+    by_instantiation = fixtures_by_instantiation(contract, ready.fixtures)
+    instantiations = instantiations_text(by_instantiation, outcomes)
+    # A selection leaves out what it leaves out; all fixtures together must run everything.
+    if len(ready.fixtures) == ready.known:
+        outcomes += unmet_instantiations(contract, by_instantiation, ready.fixtures)
     return KernelReport(
         contract.name,
         source_file(contract).name,
@@ -291,6 +313,7 @@ def _run_target(
         tuple(outcomes),
         climbed,
         time.monotonic() - begun,
+        instantiations,
     )
 
 
@@ -345,6 +368,7 @@ def run_checks(
         progress=progress,
         plans=lambda asked: require_plans(ready.build, ready.contract, asked, device.info().sm_count),
         offers=lambda asked: query_plans(ready.build, ready.contract, asked, device.info().sm_count),
+        bases=ready.bases,
         _expected=ready.expected,
     )
     tools: list[Tool] = [t for t in TOOLS if t in checks]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from verify.finding import CHECKS
+from verify.fixture.axes import family_of
 
 _TOKEN = re.compile(r"\s*(\(|\)|[^\s()]+)")
 
@@ -31,14 +32,16 @@ def _last(name: str) -> str:
 def select_names(names: Sequence[str], expression: str | None) -> tuple[str, ...]:
     """The names that a ``-k`` expression selects, in order.
 
-    A name given in full selects only itself. Otherwise words match as substrings and may be joined by
-    ``and``, ``or``, ``not`` and parentheses, as in pytest. Raises SelectionError when nothing matches or the
-    expression cannot be read.
+    A name given in full selects only itself, or what the axes of a fixture make of it. Otherwise words match
+    as substrings and may be joined by ``and``, ``or``, ``not`` and parentheses, as in pytest. Raises
+    SelectionError when nothing matches or the expression cannot be read.
     """
     if not expression or not expression.strip():
         return tuple(names)
     if expression in names:
         return (expression,)
+    if family := tuple(n for n in names if family_of(n) == expression):
+        return family
     tokens = _TOKEN.findall(expression)
     try:
         chosen = tuple(n for n in names if _Matcher(tokens, n, expression).matches())

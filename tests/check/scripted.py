@@ -153,6 +153,7 @@ def subject(
         ScriptedDevice(script, trips),  # type: ignore[arg-type]
         folder / "scratch",
         argument="double",
+        bases={r.fixture.name: (r.fixture, cases[r.fixture.name]["normal"]) for r in resolved[:1]},
         leaves=leaves,
     )
     return replace(made, plans=plans) if plans is not None else made

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -136,7 +136,7 @@ class Trials:
         """With the expectations of other mutants over the same fixtures and plans."""
         key = repr([_numbers(fixture) for fixture in ready.fixtures])
         shared = self._expected.setdefault(f"{ready.contract.name} {key}", {})
-        return Prepared(ready.contract, ready.build, ready.fixtures, ready.cases, shared)
+        return replace(ready, expected=shared)
 
 
 def _numbers(resolved: ResolvedFixture) -> tuple[object, ...]:

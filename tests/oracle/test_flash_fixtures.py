@@ -1,7 +1,8 @@
-"""The 19 fixtures of flash decoding and their data: do they pin what they say, and cover what they must?"""
+"""The fixtures of flash decoding and their data: do they pin what they say, and cover what they must?"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -12,15 +13,35 @@ from sampled_heads import profiled_case
 from verify.case.attention_profiles import ATTENTION_PROFILES, needle_positions
 from verify.case.build import build_case
 from verify.case.case import Case
-from verify.fixture.resolve import ResolvedFixture
+from verify.expression import evaluate
+from verify.fixture.resolve import ResolvedFixture, check_edge
+from verify.fixture.schema import FixtureError
 from verify.oracle.attention import attention_heads, band, live_slots, reference, softmax_scale, split_edges
 
 NAMES = [
     "first-token", "tile-minus-1", "tile", "tile-plus-1", "split-edge-minus-1", "split-edge",
     "split-edge-plus-1", "more-splits-than-tiles", "one-split", "splits-33", "window-minus-1", "window",
     "window-plus-1", "wrap-inside-tile", "wrap-on-split-edge", "mqa-d512", "gqa-d256-ten-laps",
-    "ragged-empty-row", "wrapped-ragged-wide-strides",
+    "ragged-empty-row", *(f"each-head-dim@D={d}" for d in (64, 128, 256, 512)),
+    *(f"splits-165@D={d}" for d in (64, 128, 256, 512)), "wrapped-ragged-wide-strides",
 ]  # fmt: skip
+
+VALUES = {
+    "batch above 1": "B > 1",
+    "another length": "B > 1 and hi[0] - lo[0] != hi[1] - lo[1]",
+    "empty row": "min(hi) == 0",
+    "window": "window > 0",
+    "low edge": "max(lo) > 0",
+    "wrap": "lo[0] < capacity and capacity < hi[0]",
+    "wrap inside a tile": "lo[0] < capacity and capacity < hi[0] and (capacity - lo[0]) % tile != 0",
+    "wide rows": "k_row > D and v_row > D and k_row != v_row and q_row > NH*D and out_row > NH*D",
+    "wide heads": "NKV > 1 and k_head > capacity*k_row and v_head > capacity*v_row and k_head != v_head",
+    "wide batches": "B > 1 and k_batch > NKV*k_head and v_batch > NKV*v_head and k_batch != v_batch",
+    "group above 16 heads": "NH // NKV > 16 and heads_per_block == 16",
+    "second round of the merge": "num_splits > 160 and boundaries[0][160] < hi[0]",
+    "scale set": "scale != 1 / sqrt(D)",
+}
+"""What every instantiation must meet, as an edge expression."""
 
 
 @cache
@@ -30,7 +51,25 @@ def case_with(fixture: str, profile: str) -> Case:
     return build_case(contract, one, next(p for p in ATTENTION_PROFILES if p.name == profile))
 
 
-def test_there_are_exactly_the_19_fixtures() -> None:
+@pytest.mark.parametrize("name", flash_contract().instantiations)
+@pytest.mark.parametrize("value", VALUES)
+def test_every_instantiation_meets_every_value(name: str, value: str) -> None:
+    """Catches a kernel of one head dimension whose window, strides, groups or merge no fixture tries."""
+    runs = [r for r in resolved() if evaluate(flash_contract().instantiations[name], {**r.symbols, **r.plan})]
+    assert any(_holds(replace(r, fixture=replace(r.fixture, edge=VALUES[value]))) for r in runs)
+
+
+def _holds(one: ResolvedFixture) -> bool:
+    try:
+        check_edge(one, flash_contract())
+    except FixtureError as error:
+        if "does not hold" not in str(error):
+            raise
+        return False
+    return True
+
+
+def test_there_are_exactly_these_fixtures() -> None:
     """Catches a fixture that was dropped or renamed; each says in a sentence what it pins."""
     assert [r.fixture.name for r in resolved()] == NAMES
     assert all(r.fixture.pins.endswith(".") and r.fixture.edge for r in resolved())

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-from matvec_plan import KERNELS, cases, resolved
+import re
 
+import numpy as np
+import pytest
+from matvec_plan import KERNELS, cases, contract, resolved
+
+from verify.discovery import source_file
+from verify.expression import evaluate
 from verify.fixture.resolve import ResolvedFixture
 from verify.oracle.formats import decode
 
@@ -67,6 +72,44 @@ def test_every_variant_runs() -> None:
         for rows in (16, 32)
     }
     assert {r.plan["rows_per_block"] for r in resolved("fp8_matvec")} == {16, 32}
+
+
+COMMON = {
+    "batch above 1": "B > 1",
+    "rows of several blocks, the last in part": "N > rows_per_block and N % rows_per_block != 0",
+    "ragged depth": "K > step and K % warp_step != 0",
+    "wide pitches": "x_pitch > K + 8 and y_pitch > N and B > 1",
+    "bf16 result": "output == 0",
+    "fp32 result": "output == 1",
+}
+VALUES = {
+    "fp4_matvec": {**COMMON, "wide rows": "w_pitch > K // 2 + 16 and s_pitch > K // group + 2"},
+    "fp8_matvec": {**COMMON, "wide rows": "w_pitch > K + 16"},
+}
+"""What every instantiation must meet."""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "value"), [(kernel, value) for kernel in KERNELS for value in VALUES[kernel]]
+)
+def test_every_instantiation_meets_every_value(kernel: str, value: str) -> None:
+    """Catches a variant whose pitches, tails or type of result no fixture tries."""
+    for name, condition in contract(kernel).instantiations.items():
+        own = [{**r.symbols, **r.plan} for r in resolved(kernel)]
+        own = [values for values in own if evaluate(condition, values)]
+        assert any(evaluate(VALUES[kernel][value], values) for values in own), name
+
+
+def test_the_instantiations_are_those_of_the_source() -> None:
+    """Catches a template argument that the contract does not name, so that nobody asks whether it runs."""
+    assert len(contract("fp4_matvec").instantiations) == 3 * 3 * 2
+    for kernel in KERNELS:
+        text = source_file(contract(kernel)).read_text(encoding="utf-8")
+        rows = {int(n) for n in re.findall(r"(?:product|kernel_for)<(?:\w+, )*(16|32)>", text)}
+        assert rows == {16, 32}
+        assert {
+            int(name.rstrip(">").split()[-1].split("<")[-1]) for name in contract(kernel).instantiations
+        } == rows
 
 
 def test_whole_steps_and_ragged_ones_occur() -> None:

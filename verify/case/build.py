@@ -70,6 +70,13 @@ def build_cases(contract: Contract, resolved: ResolvedFixture) -> tuple[Case, ..
     )
 
 
+def first_case(contract: Contract, resolved: ResolvedFixture) -> Case:
+    """A fixture's case of its first profile."""
+    wanted = resolved.fixture.profiles
+    first = next(p for p in profiles_of(contract) if not wanted or p.name in wanted)
+    return build_case(contract, resolved, first)
+
+
 def seeded_generator(*parts: str) -> np.random.Generator:
     """A generator that depends on the names alone."""
     seed = int.from_bytes(hashlib.sha256("/".join(parts).encode()).digest()[:8], "little")

@@ -54,7 +54,7 @@ from verify.oracle.formats import format_of
 REFUSED_ALLOCATION = 1 << 20
 """Most bytes of a buffer that are allocated for a call which must be refused; the harness has the same."""
 
-_RUN_ID = re.compile(r"[A-Za-z0-9._+=-]+$")
+_RUN_ID = re.compile(r"[A-Za-z0-9._+=@-]+$")
 _INTEGERS = range(-(1 << 63), 1 << 64)
 
 

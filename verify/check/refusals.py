@@ -15,12 +15,12 @@ import numpy as np
 
 from verify.case.case import Case
 from verify.case.run import Fill, Fills, Run
-from verify.check.matrix import cases_for
 from verify.check.native import BAD_INPUT
 from verify.check.subject import Ran, Subject
 from verify.contract import Buffer, Refusal
 from verify.expression import ExpressionError
 from verify.finding import Finding
+from verify.fixture.axes import family_of
 from verify.fixture.resolve import resolve_symbols
 from verify.fixture.schema import Fixture, FixtureError
 from verify.harness.plan import PlanError
@@ -31,16 +31,19 @@ MOST_ROWS = 1 << 12
 
 
 def refusal_runs(subject: Subject, fill: Fill) -> dict[str, list[Run]]:
-    """The refusals' runs by the fixture that they start from: the named one, or the first selected one."""
+    """The refusals' runs by the fixture whose outcome tells of them.
+
+    A refusal starts from the fixture that it names, or from the contract's first, for what is bad about one
+    shape may be right for another. It is told with that fixture, or with the first of those selected.
+    """
     runs: dict[str, list[Run]] = {fixture: [] for fixture in subject.cases}
-    fixtures = {resolved.fixture.name: resolved.fixture for resolved in subject.fixtures}
-    cases = []
-    for refusal in subject.contract.refusals:
-        name = refusal.fixture if refusal.fixture in runs else next(iter(runs))
-        base = cases_for("launch", subject.cases[name])[0]
-        cases.append(refused_case(base, fixtures[name], refusal))
+    cases = [
+        refused_case(base, fixture, refusal)
+        for refusal in subject.contract.refusals
+        for fixture, base in (base_of(refusal, subject.bases),)
+    ]
     for refusal, case, plan in zip(subject.contract.refusals, cases, _offers(subject, cases), strict=True):
-        runs[case.fixture].append(
+        runs[case.fixture if case.fixture in runs else next(iter(runs))].append(
             Run(
                 f"{case.fixture}.refuse-{refusal.name}",
                 with_fitting_arrays(replace(case, plan={**case.plan, **plan})),
@@ -52,6 +55,12 @@ def refusal_runs(subject: Subject, fill: Fill) -> dict[str, list[Run]]:
             )
         )
     return runs
+
+
+def base_of(refusal: Refusal, bases: Mapping[str, tuple[Fixture, Case]]) -> tuple[Fixture, Case]:
+    """What a refusal starts from, of a contract's bases, which are in file order."""
+    named = (base for name, base in bases.items() if refusal.fixture in (name, family_of(name)))
+    return next(named, next(iter(bases.values())))
 
 
 def refused_case(base: Case, fixture: Fixture, refusal: Refusal) -> Case:

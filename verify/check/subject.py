@@ -15,6 +15,7 @@ from verify.check.hangs import NATIVE, Hangs
 from verify.contract import Contract
 from verify.device.interface import Device, Execution, Job, RunResult, RunStatus, Tool
 from verify.fixture.resolve import PlanQuestion, ResolvedFixture
+from verify.fixture.schema import Fixture
 from verify.oracle.expectation import Quantity, expect
 
 MOST_SECONDS = 1_000_000
@@ -57,7 +58,7 @@ class Subject:
     caller. argument: how the kernel is named on a command line (its name, or the path of a user's contract).
     progress: told one line at a time what is going on. strict: warnings count as findings. plans: asks the
     launcher's plan for symbol values that no fixture has; raises PlanError. offers: the same, with an empty
-    answer for what the plan refuses.
+    answer for what the plan refuses. bases: by fixture, what refusals start from, selected or not.
     """
 
     contract: Contract
@@ -72,6 +73,7 @@ class Subject:
     environment: Mapping[str, str] = field(default_factory=dict)
     plans: PlanQuestion = lambda asked: [{} for _ in asked]
     offers: PlanQuestion = lambda asked: [{} for _ in asked]
+    bases: Mapping[str, tuple[Fixture, Case]] = field(default_factory=dict)
     _expected: dict[str, Mapping[str, Quantity]] = field(default_factory=dict)
     _ran: dict[str, Ran] = field(default_factory=dict)
     _hangs: Hangs = field(default_factory=Hangs)

@@ -98,6 +98,7 @@ CONTRACT = Contract(
         "k": "ceil_div(NH // NKV, heads_per_block)",
         "v": "ceil_div(NH // NKV, heads_per_block)",
     },
+    instantiations={f"attend_split<{dim}>": f"D == {dim}" for dim in (64, 128, 256, 512)},
     refusals=(
         _refused("null-arguments", null=("flash_decode_args",)),
         _refused("no-heads", {"NH": 0}),

@@ -72,6 +72,15 @@ CONTRACT = Contract(
     batch="B",
     row_reads={"weights": 1, "scales": 1, "x": "ceil_div(N, rows_per_block)"},
     parity={"torch": fp4_torch},
+    instantiations={
+        f"product<{name}, {group}, {'true' if passes == 2 else 'false'}, {rows}>": (
+            f"scale_format == {number} and group == {group} and passes == {passes} "
+            f"and rows_per_block == {rows}"
+        )
+        for number, name in enumerate(("E4M3", "E8M0", "BF16"))
+        for group, passes in ((16, 1), (16, 2), (32, 1))
+        for rows in (16, 32)
+    },
     refusals=(
         _refused("null-arguments", null=("fp4_matvec_args",)),
         _refused("no-rows", {"N": 0}),

@@ -57,6 +57,7 @@ CONTRACT = Contract(
     batch="B",
     row_reads={"weights": 1, "x": "ceil_div(N, rows_per_block)"},
     parity={"torch": fp8_torch},
+    instantiations={f"product<{rows}>": f"rows_per_block == {rows}" for rows in (16, 32)},
     refusals=(
         _refused("null-arguments", null=("fp8_matvec_args",)),
         _refused("no-rows", {"N": 0}),

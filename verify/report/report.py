@@ -16,6 +16,7 @@ class KernelReport:
     """One kernel's part.
 
     pins: fixture -> the fault it pins, in file order. rungs: the oracle ladder, rung -> what was shown.
+    instantiations: how many of the kernel's templates' ran, and which did not; empty when none is named.
     """
 
     kernel: str
@@ -25,6 +26,7 @@ class KernelReport:
     outcomes: tuple[Outcome, ...]
     rungs: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
+    instantiations: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ def as_json(report: Report) -> dict[str, Any]:
                 "architecture": k.architecture,
                 "seconds": round(k.seconds, 3),
                 "ladder": dict(k.rungs),
+                "instantiations": k.instantiations,
                 "fixtures": [{"name": name, "pins": pins} for name, pins in k.pins.items()],
                 "outcomes": [outcome_as_json(o) for o in k.outcomes],
             }

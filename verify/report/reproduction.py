@@ -75,6 +75,8 @@ def _case_of(subject: Subject, finding: Finding) -> Case | None:
     kernel, _, rest = finding.case.partition("/")
     fixture, _, profile = rest.partition("/")
     known = subject.cases.get(fixture, {}) if kernel == subject.contract.name else {}
+    if finding.where.startswith("refusal ") and fixture in subject.bases:
+        return subject.bases[fixture][1]
     return known.get(profile)
 
 

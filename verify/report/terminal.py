@@ -98,6 +98,8 @@ def _cell(outcome: Outcome | None) -> Text:
 def _print_rungs(kernel: KernelReport, console: Console) -> None:
     for rung, text in kernel.rungs.items():
         console.print(f"  {rung}: {text}", markup=False, highlight=False)
+    if kernel.instantiations:
+        console.print(f"  instantiations: {kernel.instantiations}", markup=False, highlight=False)
 
 
 def _print_findings(findings: Iterable[Finding], console: Console, verbose: bool) -> None:
