@@ -2,6 +2,7 @@
 
 #include <cxxabi.h>
 
+#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -50,10 +51,30 @@ std::string demangled(const std::string& name) {
   return status == 0 && text ? text.get() : name;
 }
 
+std::string one_line(std::string_view text) {
+  std::string line, word;
+  const auto in_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$'; };
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t start = i;
+    while (i < text.size() && in_name(text[i])) ++i;
+    if (i > start) {
+      line += demangled(std::string(text.substr(start, i - start)));
+      continue;
+    }
+    const bool blank = std::isspace(static_cast<unsigned char>(text[i]));
+    if (!blank) line += text[i];
+    else if (!line.empty() && line.back() != ' ') line += ' ';
+    ++i;
+  }
+  while (!line.empty() && line.back() == ' ') line.pop_back();
+  return line;
+}
+
 report::Site site_of(const LaunchInfo& launch, std::uint64_t block, unsigned warp, unsigned lane, std::uint32_t pc) {
   report::Site site;
   site.kernel = demangled(launch.kernel->name());
   site.location = launch.kernel->location(pc);
+  site.location.text = one_line(site.location.text);
   auto& lines = site.location.lines;
   std::size_t library = 0;
   while (library < lines.size() && in_toolkit(lines[library].file)) ++library;

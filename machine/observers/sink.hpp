@@ -29,6 +29,16 @@ class Sink {
     pending_ = at->second;
     return fresh;
   }
+  // The same for a race, which is described anew when its threads are further apart than any before. Counts each thread
+  // of an access (`event`) once.
+  bool first_or_further(const SiteKey& key, std::uint8_t apart, std::uint64_t event, unsigned lane) {
+    const bool fresh = first(key, 0);
+    Found& found = found_[pending_];
+    if (found.event != event) found.event = event, found.lanes = 0;
+    found.count += found.lanes >> lane & 1 ? 0 : 1;
+    found.lanes |= Mask{1} << lane;
+    return fresh || apart > found.finding.apart;
+  }
   void add(report::Finding finding) { found_[pending_].finding = std::move(finding); }
 
   bool empty() const { return found_.empty(); }
@@ -52,6 +62,8 @@ class Sink {
   struct Found {
     report::Finding finding;
     std::uint64_t count = 0;
+    std::uint64_t event = 0;
+    Mask lanes = 0;
   };
   std::unordered_map<SiteKey, std::size_t, Hash> index_;
   std::vector<Found> found_;
@@ -62,6 +74,8 @@ class Sink {
 report::Site site_of(const LaunchInfo& launch, std::uint64_t block, unsigned warp, unsigned lane, std::uint32_t pc);
 
 std::string demangled(const std::string& name);
+// A text of several lines as one, the mangled names in it readable.
+std::string one_line(std::string_view text);
 
 // "buffer + 0x40 (0x100000000440)", or where the address lies between objects.
 std::string describe_address(std::uint64_t address, const Object* object);

@@ -18,7 +18,8 @@ Words words_of(Fault fault) {
   switch (fault) {
     case Fault::illegal_address: return {"memcheck", "Invalid address", ""};
     case Fault::misaligned_address: return {"memcheck", "Misaligned address", ""};
-    case Fault::trap: return {"launch", "Trap instruction", "the kernel ended itself; see the condition before the trap"};
+    case Fault::trap: return {"launch", "Trap instruction",
+              "the kernel ended itself: see the condition before the trap; a store to __constant__ memory compiles to one"};
     case Fault::assertion: return {"launch", "Assertion failed", ""};
     case Fault::breakpoint: return {"launch", "Breakpoint instruction", ""};
     case Fault::divergent_barrier:
@@ -66,7 +67,7 @@ void report_fault(Sink& sink, const LaunchInfo& launch, const WarpPoint& point, 
   f.check = words.check;
   f.level = words.level;
   f.kind = words.kind;
-  f.message = event.detail.empty() ? std::string(words.kind) : std::string(event.detail);
+  f.message = event.detail.empty() ? std::string(words.kind) : one_line(event.detail);
   f.remedy = words.remedy;
   const unsigned lane = event.lanes != 0 ? static_cast<unsigned>(std::countr_zero(event.lanes)) : 0;
   if (event.address && event.lanes != 0) {

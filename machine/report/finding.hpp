@@ -32,11 +32,21 @@ struct Finding {
   std::string remedy;
   std::string address;  // "buffer + 128 (0x...)", "" when there is none
   std::vector<Site> sites;
-  std::uint64_t count = 1;  // lanes or bytes that showed the same fault at the same sites
+  std::uint64_t count = 1;  // how many accesses of a thread showed the same fault at the same sites
+  // Of a race. `family`: findings of one family at the same two lines are one, the gravest, and of two that are as grave the
+  // one whose threads are furthest apart, since its remedy mends both. `subject`: the variable, "" when it is not known;
+  // races on one of which each shares a line with another one are told as one, with the other pairs of lines named.
+  std::string family;
+  std::string subject;
+  std::uint8_t apart = 0;  // 0: one thread, 1: one warp, 2: one block, 3: the grid
+  std::vector<std::string> also;  // "12 and 14 in softmax.cu": other pairs of lines
 };
 
 // Two findings at the same site are one: same check, kind and source lines. A race is one whichever of its two lines the
 // schedule ran first, and however often a loop was unrolled.
 std::string site_key(const Finding& finding);
+
+// The message, with the other pairs of lines.
+std::string told(const Finding& finding);
 
 }  // namespace machine::report

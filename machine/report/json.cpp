@@ -95,7 +95,7 @@ void write_finding(std::string& out, const Finding& f) {
   m.text("check", f.check);
   m.text("level", f.level == Level::warning ? "warning" : "error");
   m.text("kind", f.kind);
-  m.text("message", f.message);
+  m.text("message", told(f));
   m.text("remedy", f.remedy);
   m.text("address", f.address);
   m.number("count", f.count);

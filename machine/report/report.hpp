@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <iosfwd>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -62,7 +63,9 @@ class Report {
 
   void add(Finding finding);
   // A runtime call that failed: an error finding of check "api".
-  void api_error(const std::string& call, const std::string& error, const std::string& text, const std::string& why);
+  // `of_launch`: the error is that of a launch before it. Where that has its own finding, one is enough.
+  void api_error(const std::string& call, const std::string& error, const std::string& text, const std::string& why,
+                 bool of_launch = false);
   // A launch that ended, whatever way. A status that no check explained becomes a finding.
   void launched(const std::string& kernel, const LaunchResult& result);
   void traffic(LaunchTraffic launch);
@@ -96,16 +99,26 @@ class Report {
   void write_json(std::ostream& out) const;
 
  private:
+  struct Group {  // races that are told as one
+    std::size_t finding = 0;
+    std::set<std::string> places;
+  };
+  void take_place(Finding& kept, Finding finding);
+  void tell_with(Finding& kept, Finding more);
+  bool told_with_another(Finding& finding, const std::string& key);
+
   Setting setting_;
   Work work_;
   std::vector<Finding> findings_;
   std::unordered_map<std::string, std::size_t> by_site_;
+  std::unordered_map<std::string, std::vector<Group>> groups_;
   std::vector<LaunchTraffic> traffic_;
   std::vector<std::string> notes_;
   std::string refusal_, cut_short_by_, log_lost_;
   std::vector<std::string> other_kernels_;  // launched, and not named by setting_.kernel_name
   std::uint64_t named_launches_ = 0;
   std::uint64_t errors_ = 0, warnings_ = 0, errors_at_launch_ = 0;
+  bool launch_failed_ = false;
 };
 
 }  // namespace machine::report

@@ -49,8 +49,8 @@ void write_finding(std::ostream& out, const Finding& f) {
   out << kBar << (f.level == Level::warning ? "Warning: " : "") << shown(f.kind) << "\n";
   for (std::size_t i = 0; i < f.sites.size(); ++i) write_site(out, f.sites[i], i == 0 ? "at " : "and ");
   if (!f.address.empty()) out << kBar << "    address: " << shown(f.address) << "\n";
-  out << kBar << "    " << shown(f.message) << "\n";
-  if (!f.remedy.empty()) out << kBar << "    " << (f.sites.size() > 1 ? "missing: " : "remedy: ") << shown(f.remedy) << "\n";
+  out << kBar << "    " << shown(told(f)) << "\n";
+  if (!f.remedy.empty()) out << kBar << "    " << (f.family == "race" ? "missing: " : "remedy: ") << shown(f.remedy) << "\n";
   if (f.count > 1) out << kBar << "    seen " << f.count << " times at this place\n";
   out << kBar << "\n";
 }

@@ -170,7 +170,7 @@ void host_went_on() { session().host_moved = true; }
 void report_api_error(const char* call, cudaError_t code, const std::string& why) {
   if (!options().report_api_errors || options().tools.empty()) return;
   std::lock_guard guard(session().report_mutex);
-  session().report.api_error(call, error_name(code), error_text(code), why);
+  session().report.api_error(call, error_name(code), error_text(code), why, code == context_error());
 }
 
 void report_host_dereference(std::uint64_t address) {
