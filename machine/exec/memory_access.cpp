@@ -143,6 +143,7 @@ Mask one_space(const Inst& i, Warp& w, const MemoryOp& op, Access& a) {
   const bool writes = op.kind != AccessKind::load;
   if (writes && w.observer != nullptr)
     for (unsigned c = 0; c < op.components; ++c) a.data[c] = {w.at<const std::byte>(op.registers[c]), op.register_width};
+  if (op.kind == AccessKind::atomic) a.data[1] = {w.at<const std::byte>(op.registers[1]), op.register_width};  // of a compare-and-swap
   const Mask lanes = admit(i, w, a);
   if (lanes == 0) return 0;
   const std::uint64_t bytes = std::uint64_t{op.width} * static_cast<unsigned>(std::popcount(lanes));

@@ -199,7 +199,7 @@ void decode(Decoder& d, bool returns) {
   op.memory.base_width = static_cast<std::uint8_t>(address.width);
   if (address.width == 4 && op.memory.via != Via::shared) d.fail("a 32-bit address register");
   op.memory.registers[0] = d.source(first + 1, t);
-  if (sources == 2) op.second = d.source(first + 2, t);
+  if (sources == 2) op.memory.registers[1] = op.second = d.source(first + 2, t);
   if (returns) op.result = d.destination(0, t);
   op.memory.transfer = transfer;
   op.memory.transfer_local = [](const MemoryOp&, Warp& w, const u64*, Mask, Shape) { w.worker->status = LaunchStatus::illegal_address; };

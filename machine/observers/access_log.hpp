@@ -19,11 +19,13 @@ class AccessLog {
     std::uint32_t pc = 0, warp = 0;
     Stamp stamp = 0;
     Stamp warp_floor = 0;  // what the warp knew of its own accesses
-    std::uint32_t width = 0;
+    Stamp met = 0;         // when it last met in a collective
     Mask lanes = 0, breaks = 0;
+    std::uint8_t width = 0;
     Touch touch = Touch::read;
     Shape shape = Shape::scattered;
-    bool is_volatile = false;
+    bool is_volatile : 1 = false;
+    bool read_only : 1 = false;
 
     // Addresses follow it: those of all lanes, or where the shape says the rest, that of the first lane.
     std::size_t addresses() const { return shape == Shape::scattered ? kWarp : 1; }
@@ -35,12 +37,13 @@ class AccessLog {
   bool more_than_half_full() const { return used_ > kWords / 2; }
   void clear() { used_ = 0; }
 
-  void append(const Access& a, std::uint32_t warp, std::uint32_t pc, Touch touch, Stamp stamp, Stamp warp_floor) {
+  void append(const Access& a, std::uint32_t warp, std::uint32_t pc, Touch touch, Stamp stamp, Stamp warp_floor = 0, Stamp met = 0) {
     if (!words_) words_ = std::make_unique_for_overwrite<std::uint64_t[]>(kWords);
     Record r;
-    r.pc = pc, r.warp = warp, r.stamp = stamp, r.warp_floor = warp_floor;
-    r.width = a.width, r.lanes = a.lanes, r.breaks = a.breaks;
-    r.touch = touch, r.shape = a.shape, r.is_volatile = a.order == Order::volatile_;
+    r.pc = pc, r.warp = warp, r.stamp = stamp, r.warp_floor = warp_floor, r.met = met;
+    r.width = static_cast<std::uint8_t>(a.width), r.lanes = a.lanes, r.breaks = a.breaks;
+    r.touch = touch, r.shape = a.shape;
+    r.is_volatile = a.order == Order::volatile_, r.read_only = a.cache == CacheOp::nc;
     std::uint64_t* at = words_.get() + used_;
     std::memcpy(at, &r, sizeof r);
     at += sizeof r / 8;

@@ -100,7 +100,10 @@ bool CheckSet::join(std::span<const std::unique_ptr<Observer>> chunks) {
     Chunk& chunk = chunk_of(each);
     apart = chunk.apart() && apart;
     if (apart) apart = footprint.pages.absorb(chunk.pages());
-    if (apart && waits_) footprint.early.absorb(chunk.early_pages());
+    if (apart && waits_) {
+      footprint.early.absorb(chunk.early_pages());
+      footprint.read_only.absorb(chunk.read_only_pages());
+    }
   }
   if (!apart && chunks.size() > 1) return false;
   for (const auto& each : chunks) {

@@ -61,6 +61,7 @@ void Chunk::block_begin(const BlockInfo& block) {
   Slot& slot = *slots_[block.slot];
   block.state = &slot;
   slot.waited = 0;
+  slot.held.clear();
   // Stamps go on from block to block; long before they run out, the slot begins anew.
   if (slot.order.highest() >= kLastStamp) slot = {};
   slot.order.begin(static_cast<std::uint32_t>(block.index), launch_.warps_per_block, block.threads);
@@ -78,8 +79,11 @@ void Chunk::global(const WarpPoint& point, const Access& a, const Extent& extent
   Slot& slot = slot_of(point);
   if (options_.traffic) traffic_.global(a);
   if (options_.initcheck) initcheck_.global(point, a, extent, pages_);
-  global_races_.access(slot.order, point, a);
-  if (waits_ && (slot.waited >> point.warp & 1) == 0) GlobalRaces::mark(a, point, slot.order.block(), early_);
+  global_races_.access(slot.order, slot.held, point, a);
+  if (waits_) {
+    if ((slot.waited >> point.warp & 1) == 0) GlobalRaces::mark(a, point, slot.order.block(), early_);
+    if (a.cache == CacheOp::nc) GlobalRaces::mark(a, point, slot.order.block(), read_only_);
+  }
   if (options_.racecheck && is_strong(a)) strong_.access(slot.order, point, a);
 }
 
@@ -138,11 +142,27 @@ void Chunk::barrier_release(const BlockInfo& block, const BarrierRelease& releas
 }
 
 void Chunk::collective(const WarpPoint& point, Collective kind, Mask mask) {
-  if (options_.racecheck && kind == Collective::syncwarp) slot_of(point).order.syncwarp(point.warp, mask, point.alive);
+  if (!options_.racecheck) return;
+  BlockOrder& order = slot_of(point).order;
+  switch (kind) {
+    case Collective::syncwarp: return order.syncwarp(point.warp, mask, point.alive);
+    case Collective::shuffle:
+    case Collective::vote:
+    case Collective::match:
+    case Collective::reduce:
+    case Collective::elect: return order.meet(point.warp, mask, point.alive);
+    case Collective::mma:
+    case Collective::matrix_load:
+    case Collective::matrix_store:
+    case Collective::matrix_move: return;
+  }
 }
 
 void Chunk::fence(const WarpPoint& point, FenceKind, Scope scope) {
-  if (options_.racecheck) slot_of(point).order.fence(point.warp, point.active, point.alive, scope);
+  if (!options_.racecheck) return;
+  Slot& slot = slot_of(point);
+  global_races_.fence(slot.held, slot.order, point.warp, point.active, scope);
+  slot.order.fence(point.warp, point.active, point.alive, scope);
 }
 
 void Chunk::mbarrier(const WarpPoint& point, const MbarrierEvent& event) {

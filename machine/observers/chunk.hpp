@@ -49,6 +49,7 @@ class Chunk final : public Observer {
   Sink& sink() { return sink_; }
   PageMap& pages() { return pages_; }
   PageMap& early_pages() { return early_; }
+  PageMap& read_only_pages() { return read_only_; }
   const TrafficCount& traffic() const { return traffic_; }
   std::uint64_t bytes_checked() const { return bytes_; }
 
@@ -57,6 +58,7 @@ class Chunk final : public Observer {
   struct Slot {
     BlockOrder order;
     SharedRaces shared;
+    Locks::Held held;
     std::uint32_t waited = 0;  // warps past griddepcontrol.wait
   };
   static Slot& slot_of(const WarpPoint& point) { return *static_cast<Slot*>(point.block->state); }
@@ -70,7 +72,7 @@ class Chunk final : public Observer {
   RaceReport race_report_;
   Memcheck memcheck_;
   Initcheck initcheck_;
-  PageMap pages_, early_;
+  PageMap pages_, early_, read_only_;
   GlobalRaces global_races_;
   StrongLocations strong_;
   TrafficCount traffic_;

@@ -37,11 +37,15 @@ struct Entry {
   std::uint32_t pc = 0;
   std::uint32_t sequence = 0;  // order of the strong accesses of this launch
   Touch touch = Touch::read;
-  bool is_volatile = false;
-  bool block_scope = false;    // strong, but for its own block only
-  bool affine = true;          // lane of byte b is lane0 + (b >> shift); else every lane in `lanes` had every byte
+  bool is_volatile : 1 = false;
+  bool block_scope : 1 = false;  // strong, but for its own block only
+  bool affine : 1 = true;        // lane of byte b is lane0 + (b >> shift); else every lane in `lanes` had every byte
+  bool read_only : 1 = false;    // ld.global.nc
+  bool unfenced : 1 = false;     // inside a critical section, with no fence since the lock was taken
+  bool overwritten : 1 = false;  // a strong access has changed some of its bytes: memory no longer holds what it wrote
   std::int8_t lane0 = 0;
   std::uint8_t shift = 0;
+  std::uint16_t section = 0;     // the critical section that it lies in (locks.hpp), 0: none
   Mask lanes = 0;
 
   unsigned lane(unsigned byte) const {

@@ -19,6 +19,14 @@ std::string name_of(const Operation& o) {
   return text + " on stream " + std::to_string(o.stream);
 }
 
+report::Site site_in(const Operation& told, const LaunchInfo& launch, const Trace* t) {
+  if (t && launch.kernel) return site_of(launch, t->block, t->warp, 0, t->pc);
+  report::Site s;
+  s.host = told.kind == OperationKind::host ? "host program" : told.name;
+  if (told.kind == OperationKind::kernel) s.kernel = demangled(told.name), s.host.clear();
+  return s;
+}
+
 // Bytes that two operations touch in conflict; atomics do not conflict with each other.
 std::uint64_t meetings(const KeptMarks& a, const KeptMarks& b, unsigned w) {
   const auto plain = [w](const KeptMarks& m) { return m.word(Deed::read, w) | m.word(Deed::written, w); };
@@ -90,7 +98,7 @@ void Operations::launched(std::uint64_t operation, Footprint footprint) {
   const auto at = known_.find(operation);
   if (at == known_.end()) return;
   Known& known = at->second;
-  known.pages = footprint.pages.size() + footprint.early.size();
+  known.pages = footprint.pages.size() + footprint.early.size() + footprint.read_only.size();
   kept_pages_ += known.pages;
   if (!known.footprint) keep(operation);
   known.footprint = std::make_unique<Footprint>(std::move(footprint));
@@ -210,17 +218,16 @@ void Operations::compare(const Known& one, const Known& other) {
       std::swap(m.here_writes, m.there_writes);
     }
   }
-  if (m.found) report_race(one, other, m);
+  if (m.found) return report_race(one, other, m);
+  if (!same_stream) return;
+  // What a programmatic launch may read after its wait, it may not read through the read-only path: it runs already.
+  const bool later = one.told.id > other.told.id;
+  const Known &reader = later ? one : other, &writer = later ? other : one;
+  meet(reader.footprint->read_only, writer.footprint->pages, m);
+  if (m.found && m.there_writes) report_read_only(reader, writer, m);
 }
 
 void Operations::report_race(const Known& one, const Known& other, const Meeting& m) {
-  const auto site = [](const Known& k, const Trace* t) {
-    if (t && k.footprint->launch.kernel) return site_of(k.footprint->launch, t->block, t->warp, 0, t->pc);
-    report::Site s;
-    s.host = k.told.kind == OperationKind::host ? "host program" : k.told.name;
-    if (k.told.kind == OperationKind::kernel) s.kernel = demangled(k.told.name), s.host.clear();
-    return s;
-  };
   const bool host = one.told.kind == OperationKind::host || other.told.kind == OperationKind::host;
   // The reading side is named first: it is where the wrong value would show.
   const bool turn = m.here_writes && !m.there_writes;
@@ -228,16 +235,43 @@ void Operations::report_race(const Known& one, const Known& other, const Meeting
   const Known& second = turn ? one : other;
   report::Finding f;
   f.check = "racecheck";
+  f.family = "race";
   f.kind = host ? "Race between the host and the device" : "Race between unordered operations";
   const auto does = [](bool w) { return w ? " writes" : " reads"; };
   f.message = name_of(first.told) + does(turn ? m.there_writes : m.here_writes) + " what " + name_of(second.told) +
               does(turn ? m.here_writes : m.there_writes) + ", and neither is ordered after the other";
+  // Kernels of one stream are unordered only where the later one was launched programmatically.
+  const bool programmatic = one.told.kind == OperationKind::kernel && other.told.kind == OperationKind::kernel &&
+                            one.told.stream == other.told.stream;
+  const Known& later = one.told.id > other.told.id ? one : other;
+  const Known& earlier = one.told.id > other.told.id ? other : one;
+  if (programmatic)
+    f.message = name_of(first.told) + does(turn ? m.there_writes : m.here_writes) + " what " + name_of(second.told) +
+                does(turn ? m.here_writes : m.there_writes) + "; " + name_of(later.told) +
+                " was launched programmatically, and begins while the other still runs";
   f.remedy = host ? "wait for the device work first: cudaStreamSynchronize, cudaEventSynchronize or cudaDeviceSynchronize"
+             : programmatic
+                 ? "call cudaGridDependencySynchronize() in kernel " + demangled(later.told.name) +
+                       " before this access; it waits until kernel " + demangled(earlier.told.name) + " has ended"
                   : "record an event after the first and let the second's stream wait for it (cudaEventRecord, "
                     "cudaStreamWaitEvent), or use one stream";
   f.address = describe_address(m.address, AddressSpace::instance().find(m.address));
-  f.sites.push_back(site(first, turn ? m.there : m.here));
-  f.sites.push_back(site(second, turn ? m.here : m.there));
+  f.sites.push_back(site_in(first.told, first.footprint->launch, turn ? m.there : m.here));
+  f.sites.push_back(site_in(second.told, second.footprint->launch, turn ? m.here : m.there));
+  report_.add(std::move(f));
+}
+
+void Operations::report_read_only(const Known& reader, const Known& writer, const Meeting& m) {
+  report::Finding f;
+  f.check = "racecheck";
+  f.family = "read-only";
+  f.kind = "Read-only load of data that the kernel before it writes";
+  f.message = name_of(reader.told) + " loads by ld.global.nc what " + name_of(writer.told) +
+              " writes, and begins while that still runs: the read-only cache may hold the value from before";
+  f.remedy = "load it plainly: without __ldg(), and without const __restrict__ on the pointer";
+  f.address = describe_address(m.address, AddressSpace::instance().find(m.address));
+  f.sites.push_back(site_in(reader.told, reader.footprint->launch, m.here));
+  f.sites.push_back(site_in(writer.told, writer.footprint->launch, m.there));
   report_.add(std::move(f));
 }
 

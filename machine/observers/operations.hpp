@@ -29,6 +29,7 @@ struct Range {
 struct Footprint {
   PageMap pages;                     // of a kernel
   PageMap early;                     // the part before griddepcontrol.wait, of kernels that have one
+  PageMap read_only;                 // what it loads by ld.global.nc, of the same kernels
   bool waits = false;                // the kernel has a griddepcontrol.wait
   std::vector<Range> ranges;
   LaunchInfo launch;                 // kernel == nullptr: no kernel
@@ -65,6 +66,7 @@ class Operations {
   static void meet(const Range& range, const PageMap& pages, Meeting& meeting);
   static void meet(const Range& one, const Range& other, Meeting& meeting);
   void report_race(const Known& one, const Known& other, const Meeting& meeting);
+  void report_read_only(const Known& reader, const Known& writer, const Meeting& meeting);
   void keep(std::uint64_t operation);
   void forget_old();
 

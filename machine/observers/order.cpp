@@ -44,7 +44,7 @@ void LaneState::begin(Stamp start) {
 }
 
 void BlockOrder::WarpOrder::begin(Stamp start, Mask lanes) {
-  clock = barrier_floor = warp_floor = async_clock = start;
+  clock = barrier_floor = warp_floor = async_clock = met = start;
   alive = lanes;
   each_lane(split, [&](unsigned l) { lane[l].reset(); });
   split = 0;
@@ -98,7 +98,7 @@ Relation BlockOrder::relation(unsigned w, unsigned lane, std::uint32_t block, un
     if (s && s->observed && covers(*s->observed)) return Relation::one_sided;
   for (const LaneState* s : states)
     if (s && s->narrow && covers(*s->narrow)) return Relation::narrow;
-  return Relation::unordered;
+  return block == block_ && actor == w && stamp < warp.met ? Relation::met : Relation::unordered;
 }
 
 // Calls f(state, lanes of it) so that every lane in `lanes`, and no other, is affected.

@@ -8,6 +8,8 @@
 //  - an acquire is a strong read or atomic, then a fence; or a strong read with .acquire. What was seen without a
 //    fence is remembered apart: an access that only that orders is a warning, not an error.
 //  - a fence or an atomic of block scope reaches its own block only.
+//  - shuffles, votes and the like order no memory, but what a lane read before one that the whole warp took part in, it
+//    has read when the others go on: a write that only this orders is a warning.
 #pragma once
 
 #include <array>
@@ -26,6 +28,7 @@ enum class Relation : std::uint8_t {
   ordered,
   one_sided,  // ordered but for the reader's fence
   narrow,     // released, but at a scope that does not reach the reader
+  met,        // of two lanes of a warp, with a collective of the whole warp between them
   unordered,
 };
 
@@ -56,6 +59,7 @@ class BlockOrder {
     Stamp barrier_floor = 1;  // every access of the block with a stamp below is known
     Stamp warp_floor = 1;     // every access of the own warp with a stamp below is known
     Stamp async_clock = 1;    // stamp of the async copies issued now
+    Stamp met = 1;            // accesses of the warp with a stamp below came before its last collective of all lanes
     Mask alive = 0;
     Mask split = 0;  // lanes that know more than the warp in common
     LaneState common;
@@ -84,6 +88,9 @@ class BlockOrder {
   Relation relation(unsigned w, unsigned lane, std::uint32_t block, unsigned actor, unsigned by_lane, Stamp stamp) const;
 
   void syncwarp(unsigned w, Mask lanes, Mask alive);
+  void meet(unsigned w, Mask lanes, Mask alive) {  // a collective that orders no memory
+    if ((alive & ~lanes) == 0) warps_[w].met = ++warps_[w].clock;
+  }
   void arrive(unsigned w, unsigned barrier, Mask lanes, Mask alive);  // bar.arrive: does not wait
   void release(const BarrierRelease& barrier);
   void exit(unsigned w, Mask lanes) { warps_[w].alive &= ~lanes; }

@@ -19,11 +19,20 @@ bool may_conflict(const Line& line, Touch t) {
   return writes(t) ? line.touched != 0 : (line.touched & writing) != 0;
 }
 
-template <class F>
-void each_entry(const Line& line, F&& f) {
+template <class L, class F>
+void each_entry(L& line, F&& f) {
   if (line.first.bytes != 0) f(line.first);
   if (line.more)
-    for (const Entry& e : *line.more) f(e);
+    for (auto& e : *line.more) f(e);
+}
+
+// Whether a store by the lanes of `entry` leaves these bytes of a line as they are.
+bool keeps(const Access* access, const Entry& entry, std::uint64_t line_address, Bytes bytes) {
+  for (; bytes != 0; bytes &= bytes - 1) {
+    const unsigned byte = lowest(bytes);
+    if (!stores_same_value(access, entry.lane(byte), 0, false, line_address + byte, 1)) return false;
+  }
+  return true;
 }
 
 // Calls f(page, first byte in it, bytes) for the pages of a stretch of memory.
@@ -87,7 +96,7 @@ void GlobalRaces::mark_read(std::uint64_t address, std::uint64_t bytes, PageMap&
             [](Page& page, std::uint64_t first, std::uint64_t count) { page.marks.set(Deed::read, first, count); });
 }
 
-void GlobalRaces::access(const BlockOrder& order, const WarpPoint& point, const Access& a) {
+void GlobalRaces::access(BlockOrder& order, Locks::Held& held, const WarpPoint& point, const Access& a) {
   if (!check_) return mark(a, point, order.block(), pages_);
   Entry entry;
   entry.block = order.block();
@@ -97,8 +106,21 @@ void GlobalRaces::access(const BlockOrder& order, const WarpPoint& point, const 
   entry.touch = touch_of(a);
   entry.is_volatile = a.order == Order::volatile_;
   entry.block_scope = strong(entry.touch) && a.scope == Scope::cta;
-  if (strong(entry.touch)) entry.sequence = ++sequence_;
-  take(order, point.warp, a, entry);
+  entry.read_only = a.cache == CacheOp::nc;
+  held_ = &held;
+  if (strong(entry.touch)) {
+    entry.sequence = ++sequence_;
+    take(order, point.warp, a, entry);
+    locks_.strong_access(held, order, report_, launch_, point, a);
+    return;
+  }
+  if (held.empty()) [[likely]] return take(order, point.warp, a, entry);
+  for (Mask rest = a.lanes; rest != 0;) {
+    const Locks::Part part = Locks::part_of(held, order, point.warp, rest);
+    entry.section = part.section, entry.unfenced = !part.fenced;
+    take(order, point.warp, part.lanes == a.lanes ? a : narrowed(a, part.lanes), entry);
+    rest &= ~part.lanes;
+  }
 }
 
 void GlobalRaces::async_read(const BlockOrder& order, const WarpPoint& point, const Access& source) {
@@ -115,7 +137,15 @@ void GlobalRaces::take(const BlockOrder& order, unsigned warp, const Access& a, 
   const bool met = mark(warp, a, entry);
   if (apart_ && !met && !strong(entry.touch)) return write_down(order, warp, a, entry);
   if (apart_) replay(order);
+  report_.next_access();
+  told_ = false;
   compare_and_remember(order, warp, a, entry);
+  // What it met was forgotten since, as is done with what lies before a barrier.
+  if (entry.read_only && met && !told_) {
+    const unsigned lane = a.first_lane();
+    const std::uint64_t address = a.address[lane];
+    report_.read_only({entry.block, warp, lane, entry.pc, entry.touch}, nullptr, address, AddressSpace::instance().find(address));
+  }
 }
 
 // Marks what the access touches. Whether the running block had marked any of it in a way that conflicts.
@@ -170,7 +200,7 @@ Sheet& GlobalRaces::sheet_of(Page& page) {
 void GlobalRaces::write_down(const BlockOrder& order, unsigned warp, const Access& a, const Entry& entry) {
   if (!log_) log_ = Pool<AccessLog>::instance().take();
   AccessLog& log = *log_;
-  log.append(a, warp, entry.pc, entry.touch, entry.stamp, 0);
+  log.append(a, warp, entry.pc, entry.touch, entry.stamp);
   if (!log.full()) return;
   // What every thread of the block knew at its last barrier conflicts with nothing in the block any more.
   log.forget([&](const AccessLog::Record& r) {
@@ -189,6 +219,7 @@ void GlobalRaces::replay(const BlockOrder& order) {
     entry.stamp = r.stamp;
     entry.pc = r.pc;
     entry.touch = r.touch;
+    entry.read_only = r.read_only;
     compare_and_remember(order, r.warp, a, entry);
   });
 }
@@ -261,14 +292,18 @@ void GlobalRaces::touch(const BlockOrder& order, unsigned warp, Line& line, std:
   // The same access again: the usual case of a loop without a barrier.
   Entry& first = line.first;
   if (!line.more && first.block == entry.block && first.bytes == entry.bytes && first.touch == entry.touch &&
-      first.same_threads(entry) && first.warps == entry.warps) {
+      first.read_only == entry.read_only && first.same_threads(entry) && first.warps == entry.warps) {
     first.stamp = entry.stamp, first.pc = entry.pc, first.sequence = entry.sequence;
+    first.section = entry.section, first.unfenced = entry.unfenced;
     return;
   }
   if (may_conflict(line, entry.touch))
-    each_entry(line, [&](const Entry& earlier) {
-      if ((earlier.bytes & entry.bytes) != 0 && conflicts(earlier.touch, entry.touch))
-        compare(order, warp, line, line_address, entry, earlier, access);
+    each_entry(line, [&](Entry& earlier) {
+      const Bytes common = earlier.bytes & entry.bytes;
+      if (common == 0 || !conflicts(earlier.touch, entry.touch)) return;
+      compare(order, warp, line, line_address, entry, earlier, access);
+      if (strong(entry.touch) && writes(entry.touch) && writes(earlier.touch))
+        earlier.overwritten |= !keeps(access, entry, line_address, common);
     });
   remember(order, warp, line, entry);
 }
@@ -277,17 +312,22 @@ void GlobalRaces::compare(const BlockOrder& order, unsigned warp, const Line& li
                           const Entry& entry, const Entry& earlier, const Access* access) {
   const bool own_block = earlier.block == entry.block;
   const bool async_before = earlier.touch == Touch::async_read;
+  if (entry.read_only || earlier.read_only) compare_read_only(order, warp, line_address, entry, earlier);
   if (own_block && !async_before && earlier.stamp < order.warp(warp).barrier_floor) return;
+  const bool both_store = earlier.touch != Touch::atomic && writes(earlier.touch) && entry.touch != Touch::atomic && writes(entry.touch);
+  bool updates = false;  // volatile stores, of which one may be lost
   if (strong(entry.touch) && strong(earlier.touch)) {
     const bool narrow = !own_block && (entry.block_scope || earlier.block_scope);
     const bool lockstep = own_block && entry.is_volatile && earlier.is_volatile && (earlier.warps & entry.warps) != 0;
-    if (!narrow && !lockstep) return;
+    updates = !narrow && !lockstep;
+    if (updates && !(both_store && entry.is_volatile && earlier.is_volatile)) return;
   }
   for (Bytes rest = entry.bytes & earlier.bytes; rest != 0;) {
     const unsigned byte = lowest(rest);
     // Bytes that the same two lanes share are judged together.
     const unsigned step = std::min(entry.affine ? 1u << entry.shift : 128u, earlier.affine ? 1u << earlier.shift : 128u);
-    rest &= ~bytes_mask(byte / step * step, step);
+    const Bytes shared = rest & bytes_mask(byte / step * step, step);
+    rest &= ~shared;
     const unsigned lane = entry.lane(byte);
     for (std::uint32_t warps = earlier.warps; warps != 0; warps &= warps - 1) {
       const unsigned by = static_cast<unsigned>(std::countr_zero(warps));
@@ -298,26 +338,70 @@ void GlobalRaces::compare(const BlockOrder& order, unsigned warp, const Line& li
       for (; by_lanes != 0; by_lanes &= by_lanes - 1) {
         const unsigned by_lane = static_cast<unsigned>(std::countr_zero(by_lanes));
         const Relation relation = order.relation(warp, lane, earlier.block, actor, by_lane, earlier.stamp);
-        if (relation == Relation::ordered) continue;
-        if (strong(earlier.touch) && seen_by_chain(order, warp, line, entry, earlier, lane, byte)) continue;
         const std::uint64_t address = line_address + byte;
+        const unsigned now_actor = entry.touch == Touch::async_read ? async_actor(warp) : warp;
+        const Party now{entry.block, now_actor, lane, entry.pc, entry.touch}, then{earlier.block, actor, by_lane, earlier.pc, earlier.touch};
+        if (relation == Relation::ordered) {
+          if (!own_block && locks_.of_one_lock(earlier.section, entry.section)) compare_in_section(now, then, entry, earlier, order, address);
+          continue;
+        }
+        // An atomic that an ordered, later atomic of the same place has seen: coherence orders it, no fence needed.
+        if (strong(earlier.touch) && !strong(entry.touch) && seen_since(order, warp, line, earlier, lane, byte)) continue;
         const bool one_instruction =
             own_block && by == warp && earlier.pc == entry.pc && earlier.stamp == entry.stamp;
-        const bool same = earlier.touch == Touch::write && entry.touch == Touch::write &&
-                          stores_same_value(access, lane, by_lane, one_instruction, address, 1);
-        const unsigned now_actor = entry.touch == Touch::async_read ? async_actor(warp) : warp;
-        report_.race(order, {entry.block, now_actor, lane, entry.pc, entry.touch},
-                     {earlier.block, actor, by_lane, earlier.pc, earlier.touch}, earlier.stamp, relation, Space::global,
-                     address, AddressSpace::instance().find(address), same);
-        break;
+        bool same = both_store && !earlier.overwritten;
+        for (Bytes left = same ? shared : 0; left != 0 && same; left &= left - 1)
+          same = stores_same_value(access, lane, by_lane, one_instruction, line_address + lowest(left), 1);
+        if (updates && (same || relation != Relation::unordered || !lost_update(order, warp, line, entry, earlier, lane, byte))) continue;
+        const Conflict conflict = updates ? Conflict::volatile_data : conflict_of(relation, now, then, same);
+        report_.race(order, now, then, earlier.stamp, relation, conflict, Space::global, address,
+                     AddressSpace::instance().find(address));
+        told_ = true;
+        if (!is_warning(conflict)) break;
       }
     }
   }
 }
 
-// An atomic that an ordered, later atomic of the same place has seen: coherence orders it, no fence needed.
-bool GlobalRaces::seen_by_chain(const BlockOrder& order, unsigned warp, const Line& line, const Entry& entry,
-                                const Entry& earlier, unsigned lane, unsigned byte) const {
+// A load through the read-only path and a write, where the later of the two is in order: the race check has nothing to say.
+void GlobalRaces::compare_read_only(const BlockOrder& order, unsigned warp, std::uint64_t line_address, const Entry& entry,
+                                    const Entry& earlier) {
+  for (Bytes rest = entry.bytes & earlier.bytes; rest != 0; rest &= rest - 1) {
+    const unsigned byte = lowest(rest), lane = entry.lane(byte);
+    for (std::uint32_t warps = earlier.warps; warps != 0; warps &= warps - 1) {
+      const unsigned by = static_cast<unsigned>(std::countr_zero(warps));
+      const Mask lanes = earlier.lanes_of(byte);
+      const bool own = earlier.block == entry.block && by == warp && (lanes >> lane & 1) != 0;
+      const unsigned by_lane = own ? lane : static_cast<unsigned>(std::countr_zero(lanes));
+      if (!own && order.relation(warp, lane, earlier.block, by, by_lane, earlier.stamp) != Relation::ordered) continue;
+      const std::uint64_t address = line_address + byte;
+      const Party before{earlier.block, by, by_lane, earlier.pc, earlier.touch};
+      report_.read_only({entry.block, warp, lane, entry.pc, entry.touch}, &before, address, AddressSpace::instance().find(address));
+      told_ = true;
+      return;
+    }
+  }
+}
+
+// Two accesses of sections of one lock, in order as run. The blocks may take the lock in the other order.
+void GlobalRaces::compare_in_section(const Party& now, const Party& before, const Entry& entry, const Entry& earlier,
+                                     const BlockOrder& order, std::uint64_t address) {
+  if (earlier.unfenced)
+    report_.race(order, before, now, entry.stamp, Relation::one_sided, Conflict::one_sided, Space::global, address,
+                 AddressSpace::instance().find(address));
+  Locks::note(*held_, entry.section, {now, before, entry.stamp, address});
+}
+
+// Whether a volatile store may overwrite another one that it should have come after. A flag that is set in turns is not such:
+// its thread has seen the other's value and stores one of its own.
+bool GlobalRaces::lost_update(const BlockOrder& order, unsigned warp, const Line& line, const Entry& entry, const Entry& earlier,
+                              unsigned lane, unsigned byte) {
+  return !seen_since(order, warp, line, earlier, lane, byte) || report_.updates_volatile(entry.pc);
+}
+
+// Whether a strong access to the same place after `earlier`, which may have seen it, comes before what the lane does now.
+bool GlobalRaces::seen_since(const BlockOrder& order, unsigned warp, const Line& line, const Entry& earlier, unsigned lane,
+                             unsigned byte) const {
   bool seen = false;
   each_entry(line, [&](const Entry& later) {
     if (seen || !strong(later.touch) || later.sequence <= earlier.sequence || (later.bytes >> byte & 1) == 0) return;
@@ -326,7 +410,7 @@ bool GlobalRaces::seen_by_chain(const BlockOrder& order, unsigned warp, const Li
       seen = order.relation(warp, lane, later.block, by, static_cast<unsigned>(std::countr_zero(lanes)), later.stamp) ==
              Relation::ordered;
   });
-  return seen && !strong(entry.touch);
+  return seen;
 }
 
 void GlobalRaces::remember(const BlockOrder& order, unsigned warp, Line& line, const Entry& entry) {
@@ -340,12 +424,12 @@ void GlobalRaces::remember(const BlockOrder& order, unsigned warp, Line& line, c
       e.bytes &= ~entry.bytes;
       return e.bytes == 0;
     }
-    if ((e.bytes & ~entry.bytes) != 0 || e.block != entry.block || e.touch != entry.touch) return false;
+    if ((e.bytes & ~entry.bytes) != 0 || e.block != entry.block || e.touch != entry.touch || e.read_only != entry.read_only) return false;
     return (e.touch != Touch::async_read && e.stamp < floor) || (e.warps == entry.warps && e.same_threads(entry));
   };
   const auto merges = [&](Entry& e) {
     return entry.touch == Touch::read && e.touch == Touch::read && e.block == entry.block && e.stamp == entry.stamp &&
-           e.pc == entry.pc && e.bytes == entry.bytes && e.same_threads(entry);
+           e.pc == entry.pc && e.bytes == entry.bytes && e.read_only == entry.read_only && e.section == entry.section && e.same_threads(entry);
   };
   if (line.first.bytes != 0) {
     if (merges(line.first)) return void(line.first.warps |= entry.warps);
@@ -402,7 +486,7 @@ void GlobalRaces::prune(Line& line, std::uint32_t block) {
     if (!kept.empty()) {
       Entry& last = kept.back();
       if (last.block == e.block && last.warps == e.warps && last.touch == e.touch && last.same_threads(e) &&
-          (last.bytes & ~e.bytes) == 0 && last.stamp <= e.stamp) {
+          (last.bytes & ~e.bytes) == 0 && last.stamp <= e.stamp && last.read_only == e.read_only) {
         last = e;
         continue;
       }

@@ -17,6 +17,7 @@
 
 #include "observers/access_log.hpp"
 #include "observers/lines.hpp"
+#include "observers/locks.hpp"
 #include "observers/order.hpp"
 #include "observers/pages.hpp"
 #include "observers/race_report.hpp"
@@ -32,8 +33,11 @@ class GlobalRaces {
   static void mark(const Access& access, const WarpPoint& point, std::uint32_t block, PageMap& pages);
   static void mark_read(std::uint64_t address, std::uint64_t bytes, PageMap& pages);
 
-  // One access of the lanes in `access.lanes`: marks the pages and checks.
-  void access(const BlockOrder& order, const WarpPoint& point, const Access& access);
+  // One access of the lanes in `access.lanes`: marks the pages and checks. `held`: the critical sections of the block.
+  void access(BlockOrder& order, Locks::Held& held, const WarpPoint& point, const Access& access);
+  void fence(Locks::Held& held, const BlockOrder& order, unsigned warp, Mask lanes, Scope scope) {
+    if (!held.empty()) locks_.fence(held, order, warp, lanes, scope);
+  }
   // The source of a cp.async, from its issue on.
   void async_read(const BlockOrder& order, const WarpPoint& point, const Access& source);
 
@@ -57,8 +61,12 @@ class GlobalRaces {
              const Access* access);
   void compare(const BlockOrder& order, unsigned warp, const Line& line, std::uint64_t line_address, const Entry& entry,
                const Entry& earlier, const Access* access);
-  bool seen_by_chain(const BlockOrder& order, unsigned warp, const Line& line, const Entry& entry, const Entry& earlier,
-                     unsigned lane, unsigned byte) const;
+  void compare_in_section(const Party& now, const Party& before, const Entry& entry, const Entry& earlier, const BlockOrder& order,
+                          std::uint64_t address);
+  bool lost_update(const BlockOrder& order, unsigned warp, const Line& line, const Entry& entry, const Entry& earlier, unsigned lane,
+                   unsigned byte);
+  void compare_read_only(const BlockOrder& order, unsigned warp, std::uint64_t line_address, const Entry& entry, const Entry& earlier);
+  bool seen_since(const BlockOrder& order, unsigned warp, const Line& line, const Entry& earlier, unsigned lane, unsigned byte) const;
   void remember(const BlockOrder& order, unsigned warp, Line& line, const Entry& entry);
   void prune(Line& line, std::uint32_t block);
 
@@ -68,7 +76,10 @@ class GlobalRaces {
   const bool check_;
   const bool apart_;  // blocks run one after another and cannot talk to each other
   bool blocks_meet_ = false;
+  bool told_ = false;                   // something was said of the access at hand
   std::uint32_t sequence_ = 0;
+  Locks locks_;
+  Locks::Held* held_ = nullptr;         // of the block at hand
   AccessLog* log_ = nullptr;            // of the running block, where blocks are apart
   std::vector<Page*> open_;             // pages with a sheet
   std::vector<Sheet*> sheets_;          // blank ones

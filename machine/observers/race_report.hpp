@@ -7,6 +7,7 @@
 #include "observers/order.hpp"
 #include "observers/pages.hpp"
 #include "observers/sink.hpp"
+#include "observers/volatile_updates.hpp"
 
 namespace machine::checks {
 
@@ -20,19 +21,51 @@ struct Party {
 
   unsigned warp() const { return actor & 31; }
   bool async() const { return actor >= 32; }
+  bool writes() const { return checks::writes(touch); }
 };
+
+// What two accesses are to each other that conflict and are not in order.
+enum class Conflict : std::uint8_t {
+  race,
+  same_value,     // both write, and wrote the same
+  one_sided,      // ordered but for a fence of the reader
+  not_released,   // in order as run, but not where blocks take a lock in the other one
+  volatile_data,  // volatile stores of different values
+  met,            // a write after another lane's read, with nothing but a collective of the warp between them
+};
+inline bool is_warning(Conflict c) { return c != Conflict::race && c != Conflict::not_released; }
 
 class RaceReport {
  public:
   RaceReport(const LaunchInfo& launch, Sink& sink) : launch_(launch), sink_(sink) {}
 
-  // `now` is the access at hand, `before` the recorded one. `same_value`: both write, and wrote the same.
+  // Before the accesses of a warp are compared: what follows is counted once for each of its lanes.
+  void next_access() { ++event_; }
+
+  // Whether the instruction stores to volatile memory what was computed from a volatile load.
+  bool updates_volatile(std::uint32_t pc) { return volatile_updates_.is_update(*launch_.kernel, pc); }
+
+  // An ld.global.nc and a write of the same kernel that are in order, `now` the later one. Without a `before` the write was
+  // by the own block, long ago.
+  void read_only(const Party& now, const Party* before, std::uint64_t address, const Object* object);
+
+  // `now` is the access at hand, `before` the recorded one.
   void race(const BlockOrder& order, const Party& now, const Party& before, Stamp before_stamp, Relation relation,
-            Space space, std::uint64_t address, const Object* object, bool same_value);
+            Conflict conflict, Space space, std::uint64_t address, const Object* object);
 
  private:
   const LaunchInfo& launch_;
   Sink& sink_;
+  std::uint64_t event_ = 0;
+  VolatileUpdates volatile_updates_;
 };
+
+// What the relation of two conflicting accesses makes of them.
+inline Conflict conflict_of(Relation relation, const Party& now, const Party& before, bool same_value) {
+  if (same_value) return Conflict::same_value;
+  if (relation == Relation::one_sided) return Conflict::one_sided;
+  if (relation == Relation::met && now.writes() && !now.async() && !before.writes() && !before.async()) return Conflict::met;
+  return Conflict::race;
+}
 
 }  // namespace machine::checks

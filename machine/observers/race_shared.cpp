@@ -68,7 +68,7 @@ SharedRaces::Planes& SharedRaces::fine(std::uint32_t line) {
     to.size(128);
     for (unsigned i = 0; i < 128; ++i) {
       const std::size_t cell = std::size_t{line} * 32 + i / 4;
-      to.stamp[i] = from.stamp[cell], to.lanes[i] = from.lanes[cell], to.pc[i] = from.pc[cell];
+      to.stamp[i] = from.stamp[cell], to.lanes[i] = from.lanes[cell], to.pc[i] = from.pc[cell], to.fresh[i] = from.fresh[cell];
     }
   }
   fine_[line] = std::move(planes);
@@ -84,6 +84,7 @@ void SharedRaces::access(const BlockOrder& order, RaceReport& report, const Warp
   who.is_volatile = a.order == Order::volatile_;
   who.stamp = order.warp(point.warp).clock;
   who.warp_floor = order.warp(point.warp).warp_floor;
+  who.met = order.warp(point.warp).met;
   who.access = &a;
   if (writes(who.touch)) write(order, report, a, extent, who);
   else read(order, report, a, extent, who);
@@ -166,10 +167,11 @@ void SharedRaces::read(const BlockOrder& order, RaceReport& report, const Access
   });
   if (written >= floor) {
     bring_in_copies(order);
+    report.next_access();
     if (!past_uniform(order, a, who))
       each_piece(a, who, [&](const Piece& at, const Who& each) { check_writes(order, report, at, each); });
   }
-  reads_.append(a, who.warp, who.pc, who.touch, who.stamp, who.warp_floor);
+  reads_.append(a, who.warp, who.pc, who.touch, who.stamp, who.warp_floor, who.met);
   if (reads_.full()) bring_in_copies(order), bring_in_reads();
 }
 
@@ -195,6 +197,7 @@ void SharedRaces::write(const BlockOrder& order, RaceReport& report, const Acces
   if (std::max(written, read) < floor && write_apart(order, a, extent, who)) return;
   bring_in_copies(order);
   if (read >= floor && reads_floor_ == floor) bring_in_reads();
+  report.next_access();
   each_piece(a, who, [&](const Piece& at, const Who& each) {
     check_writes(order, report, at, each);
     if (newest(line_read_, at) >= floor) check_reads(order, report, at, each);
@@ -208,7 +211,7 @@ bool SharedRaces::write_apart(const BlockOrder& order, const Access& a, const Ex
   if (a.width % 4 != 0 || any_fine_) return false;
   if (who.actor >= 32 && fills(a, extent)) {
     if (copies_.full()) bring_in_copies(order);
-    copies_.append(a, who.warp, who.pc, who.touch, who.stamp, 0);
+    copies_.append(a, who.warp, who.pc, who.touch, who.stamp);
   } else if (a.shape == Shape::contiguous) {
     each_piece(a, who, [&](const Piece& at, const Who& each) { record_write(at, each); });
   } else if (!write_lanes(a, who)) {
@@ -287,6 +290,7 @@ void SharedRaces::bring_in_reads() {
     who.is_volatile = r.is_volatile;
     who.stamp = r.stamp;
     who.warp_floor = r.warp_floor;
+    who.met = r.met;
     each_piece(a, who, [&](const Piece& at, const Who& each) { record_read(at, each); });
   });
 }
@@ -298,9 +302,11 @@ void SharedRaces::record_read(const Piece& at, const Who& who) {
   std::uint32_t* stamps = r.stamp.data() + at.first;
   std::uint32_t* lanes = r.lanes.data() + at.first;
   std::uint32_t* pcs = r.pc.data() + at.first;
+  std::uint32_t* fresh = r.fresh.data() + at.first;
   const std::uint32_t pc = who.pc | flags_of(who.touch, who.is_volatile);
   for (std::uint32_t i = 0; i < at.count; ++i) {
     const std::uint32_t bit = who.uniform ? who.lanes : 1u << (at.lane(who, i) & 31);
+    fresh[i] = (stamps[i] >= who.met ? fresh[i] : 0) | bit;
     lanes[i] = (stamps[i] >= who.warp_floor ? lanes[i] : 0) | bit;
     stamps[i] = who.stamp;
     pcs[i] = pc;

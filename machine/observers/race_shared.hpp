@@ -42,7 +42,8 @@ class SharedRaces {
   }
   struct Reads {  // as long as the planes of writes, or empty
     std::vector<std::uint32_t> stamp, lanes, pc;
-    void size(std::size_t cells) { stamp.resize(cells), lanes.resize(cells), pc.resize(cells); }
+    std::vector<std::uint32_t> fresh;  // of `lanes`, those that read after the warp had last met in a collective
+    void size(std::size_t cells) { stamp.resize(cells), lanes.resize(cells), pc.resize(cells), fresh.resize(cells); }
   };
   struct Planes {
     std::vector<std::uint32_t> owner, stamp, pc;  // last write
@@ -58,6 +59,7 @@ class SharedRaces {
     bool is_volatile = false;
     Stamp stamp = 0;
     Stamp warp_floor = 0;  // accesses of the warp with a stamp below are known to all of it
+    Stamp met = 0;         // those with a stamp below came before its last collective
     const Access* access = nullptr;
   };
   // The async copies that wrote a line since it was last settled, where they are of one warp.
@@ -103,8 +105,9 @@ class SharedRaces {
   // race_shared_check.cpp
   void check_writes(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who);
   void check_reads(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who);
+  bool seen_since_barrier(const BlockOrder& order, const Piece& at, const Who& who, std::uint32_t cell) const;
   void judge(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who, std::uint32_t cell,
-             unsigned actor, Mask by_lanes, Stamp stamp, std::uint32_t pc, std::uint32_t flags);
+             unsigned actor, Mask by_lanes, Mask fresh, Stamp stamp, std::uint32_t pc, std::uint32_t flags);
   // The newest stamp of a line, or kAsyncWritten.
   Stamp written_at(const BlockOrder& order, std::uint64_t line) {
     const Stamp written = line_written_[line];

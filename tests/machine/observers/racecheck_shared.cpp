@@ -188,7 +188,7 @@ void wait_without_barrier_is_seen() {
   s.touch(0, 1, 1, kLoad, Space::shared, 0, 16, 16);
   s.end();
   EXPECT(s.count("racecheck") == 1);
-  EXPECT(s.report.findings()[0].remedy.find("put a __syncthreads() after the wait") != std::string::npos);
+  EXPECT(s.report.findings()[0].remedy.find("both warps reach after the wait") != std::string::npos);
 }
 
 void only_the_waited_group_is_ordered() {

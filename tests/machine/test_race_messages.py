@@ -1,0 +1,86 @@
+"""What a finding says: the remedy mends it, names are readable, one fault is told once, in threads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.machine.known_programs import run
+from verify.device.interface import TOOLS
+from verify.device.machine_report import MachineFinding
+from verify.device.program import ProgramOptions, compile_program, run_program
+
+SOURCE = Path(__file__).parent / "race_messages.cu"
+KERNELS = (
+    "across_warps",
+    "across_lanes",
+    "tree",
+    "two_faults",
+    "counted",
+    "own_copy",
+    "constant_store",
+    "failing_assert",
+)
+
+
+def findings(
+    kernel: str, tmp_path: Path, seed: int = 0, tools: tuple[str, ...] = ("racecheck",)
+) -> tuple[MachineFinding, ...]:
+    program = compile_program(SOURCE, "sm_90")
+    options = ProgramOptions(tools, seed=seed, launch_timeout=60, log_file=tmp_path / "report.txt")
+    done = run_program([str(program), str(KERNELS.index(kernel))], options)
+    assert done.report is not None, done.reason
+    return done.report.findings
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_remedy_reaches_as_far_as_the_race(seed: int, tmp_path: Path) -> None:
+    """The advice of the first pair that met, __syncwarp(), for a race that goes across warps."""
+    (finding,) = findings("across_warps", tmp_path, seed)
+    assert "__syncthreads()" in finding.remedy
+    assert "another warp" in finding.message
+    (finding,) = findings("across_lanes", tmp_path, seed)
+    assert "__syncwarp()" in finding.remedy and "__syncthreads()" not in finding.remedy
+
+
+def test_remedy_of_a_programmatic_launch_is_the_wait_in_the_kernel(tmp_path: Path) -> None:
+    """Events and streams, which a launch on the same stream has no use for."""
+    done = run("dependent_launch_faulty", ("racecheck",), tmp_path)
+    assert done.report is not None
+    (finding,) = done.report.findings
+    assert "cudaGridDependencySynchronize() in kernel" in finding.remedy
+    assert "consume(int const*, int*)" in finding.remedy
+    assert "event" not in finding.remedy and "stream" not in finding.remedy
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_one_reduction_without_barriers_is_one_finding(seed: int, tmp_path: Path) -> None:
+    """Each pair of its lines told on its own; or lines left out, or two faults taken for one."""
+    (finding,) = findings("tree", tmp_path, seed)
+    assert "also between lines" in finding.message
+    assert "another warp" in finding.message
+    assert len(findings("two_faults", tmp_path, seed)) == 2
+
+
+def test_threads_are_counted_not_bytes(tmp_path: Path) -> None:
+    """A store of 8 bytes that counts as two or eight."""
+    (finding,) = findings("counted", tmp_path)
+    assert finding.count == 63
+
+
+def test_a_thread_that_races_with_its_own_copy_is_called_so(tmp_path: Path) -> None:
+    """'Another lane' where the copy and the access are of one thread."""
+    (finding,) = findings("own_copy", tmp_path)
+    assert "of the same thread" in finding.message
+    assert finding.sites[0].thread == finding.sites[1].thread
+
+
+@pytest.mark.parametrize("kernel", ["constant_store", "failing_assert"])
+def test_a_kernel_that_ended_itself_is_told_once(kernel: str, tmp_path: Path) -> None:
+    """The same fault again as the error of every later call; mangled names; text of several lines."""
+    (finding,) = findings(kernel, tmp_path, tools=TOOLS)
+    assert finding.sites[0].kernel.startswith(f"{kernel}(")
+    text = (tmp_path / "report.txt").read_text()
+    assert all(line.startswith("=========") for line in text.splitlines())
+    assert "_Z" not in text
