@@ -2,6 +2,8 @@
 // suite itself does in Python, for a folder that has to show its finding without it.
 #pragma once
 
+#include <map>
+
 #include "verify_output_file.hpp"
 
 namespace verify {
@@ -110,6 +112,52 @@ inline std::uint64_t judge_file(const std::string& path, const std::vector<Expec
     }
     if (wrong == 0) std::printf("%s: every element is within its bound\n", path.c_str());
     return wrong;
+}
+
+// The promised bytes of each output, by buffer.
+inline std::map<std::string, std::string> promised_of(const std::string& path) {
+    const std::string content = read_file(path);
+    auto [lines, position] = header_of(content, path);
+    std::map<std::string, std::string> found;
+    for (const auto& line : lines) {
+        if (line.size() != 4 || line[0] != "data") continue;
+        const std::uint64_t bytes = unsigned_of(line[3], path);
+        if (bytes > content.size() - position) throw BadInput(path + ": the file is cut short");
+        if (line[2] == "promised") found[line[1]] = content.substr(position, bytes);
+        position += bytes;
+    }
+    return found;
+}
+
+// `same [--row R ROWS] FIRST OTHER...`: bit equality of outputs. With --row, the others are row R alone of ROWS.
+inline int same_command(std::vector<std::string> arguments) {
+    std::uint64_t row = 0, rows = 1;
+    if (arguments.size() > 3 && arguments[0] == "--row") {
+        row = unsigned_of(arguments[1], "same: --row");
+        rows = unsigned_of(arguments[2], "same: --row");
+        arguments.erase(arguments.begin(), arguments.begin() + 3);
+    }
+    if (arguments.size() < 2 || row >= rows) throw BadInput("same: [--row R ROWS] FIRST OTHER... is needed");
+    const auto first = promised_of(arguments[0]);
+    bool differ = false;
+    for (std::size_t i = 1; i < arguments.size(); ++i) {
+        for (const auto& [buffer, bytes] : promised_of(arguments[i])) {
+            const auto whole = first.find(buffer);
+            // An output that has no rows is the batch's own.
+            if (whole == first.end() || whole->second.size() != rows * bytes.size()) continue;
+            const std::string before = whole->second.substr(row * bytes.size(), bytes.size());
+            std::uint64_t count = 0, at = 0;
+            for (std::size_t n = 0; n < bytes.size(); ++n)
+                if (bytes[n] != before[n] && count++ == 0) at = n;
+            if (count == 0) continue;
+            differ = true;
+            std::printf("%s: %llu of %zu bytes of %s differ from %s, the first is promised byte %llu\n",
+                        arguments[i].c_str(), static_cast<unsigned long long>(count), bytes.size(), buffer.c_str(),
+                        arguments[0].c_str(), static_cast<unsigned long long>(at));
+        }
+    }
+    if (!differ) std::printf("all outputs have the same bits\n");
+    return differ ? 1 : 0;
 }
 
 inline int judge_command(const std::vector<std::string>& arguments) {

@@ -1,4 +1,4 @@
-// The harness's commands: run, plan, info, judge.
+// The harness's commands: run, plan, info, judge, same.
 #pragma once
 
 #include <iostream>
@@ -47,9 +47,10 @@ inline int main_command(int count, char** words) {
         if (command == "plan") return plan_command();
         if (command == "info") return info_command();
         if (command == "judge") return judge_command({arguments.begin() + 1, arguments.end()});
+        if (command == "same") return same_command({arguments.begin() + 1, arguments.end()});
         std::fprintf(stderr, "usage: %s run --pack FILE --out DIR [--only ID]... [--no-regions] | plan | info |\n"
-                     "       %s judge --expected FILE OUTPUT...\n",
-                     words[0], words[0]);
+                     "       %s judge --expected FILE OUTPUT...\n       %s same [--row R ROWS] FIRST OTHER...\n",
+                     words[0], words[0], words[0]);
     } catch (const std::exception& problem) {
         std::fprintf(stderr, "%s\n", one_line(problem.what()).c_str());
     }

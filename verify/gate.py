@@ -387,10 +387,7 @@ def run_checks(
     native = {check: run for check, run in NATIVE_CHECKS.items() if check in checks}
     outcomes = with_tried_repeats(outcomes, subject, native, selected=len(subject.cases) < ready.known)
     if (kept := keep_folder(selection, ready.contract)) is not None:
-        try:
-            outcomes = keep_reproductions(outcomes, subject, ready.build, kept)
-        except OSError as error:
-            progress(f"no reproduction folders: {error}")
+        outcomes = keep_reproductions(outcomes, subject, ready.build, kept)
     return outcomes
 
 

@@ -10,11 +10,11 @@ import pytest
 
 from tests.harness.guarded_kernel import guarded_case
 from verify.case.run import Run
-from verify.device.interface import DeviceInfo
+from verify.device.interface import TOOLS, DeviceInfo
 from verify.finding import Finding
 from verify.harness.build import Build
-from verify.oracle.expectation import expect
-from verify.report.reproduction import runs_of, write_reproduction
+from verify.report.reproduction import write_reproduction
+from verify.report.showing import Showing, showing
 
 GPU = DeviceInfo("a GPU", "gpu", "sm_90", 132, 0)
 CPU = DeviceInfo("CPU device sm_80", "cpu", "sm_80", 108, 0)
@@ -36,7 +36,8 @@ def test_the_folder_builds_runs_and_judges_by_itself(
     """Catches a header that is left out, an input that is not the case's, and a judge that cannot say no."""
     case = guarded_case()
     folder = tmp_path / "folder"
-    write_reproduction(folder, guarded, [Run("one", case)], finding(), expect(case), GPU)
+    run = Run("one", case)
+    write_reproduction(folder, guarded, Showing((run,), judged=(run,)), finding(), GPU)
     assert "seen: seen" in (folder / "README").read_text()
     subprocess.run([folder / "build.sh"], check=True, capture_output=True)
     environment = {**os.environ, "LD_LIBRARY_PATH": str(fake_runtime)}
@@ -74,7 +75,9 @@ def test_a_finding_is_repeated_on_what_found_it(
     """Fault: what the CPU device found needs a GPU and compute-sanitizer to be seen again."""
     case = guarded_case()
     folder = tmp_path / "folder"
-    write_reproduction(folder, guarded, [Run("one", case)], finding(check), {}, device)
+    run = Run("one", case)
+    tool = next((t for t in TOOLS if t == check), None)
+    write_reproduction(folder, guarded, Showing((run,), tool=tool), finding(check), device)
     for name in ("python", "compute-sanitizer"):
         fake = tmp_path / name
         fake.write_text(f'#!/bin/sh\necho {name} "$@"\n')
@@ -88,11 +91,13 @@ def test_a_finding_is_repeated_on_what_found_it(
 @pytest.mark.parametrize(
     ("given", "chosen"),
     [
-        (finding(), ["one"]),
+        (finding(), ["made.counting.nan"]),
         (finding("determinism"), ["again"]),
+        (finding("determinism", seed="2"), ["one"]),
+        (finding("determinism", mode="many-calls"), ["calls"]),
         (finding("launch", mode="graph"), ["graph"]),
         (finding("launch", "refusal null"), ["made.refuse-null"]),
-        (finding("launch", "pass 1, runtime call 2"), ["one"]),
+        (finding("launch", "pass 1, runtime call 2"), ["once"]),
         (finding("initcheck"), ["made.counting.live-only"]),
     ],
 )
@@ -103,6 +108,7 @@ def test_the_runs_are_those_that_showed_it(given: Finding, chosen: list[str]) ->
         Run("one", case),
         Run("again", case, "repeat", repeats=3),
         Run("graph", case, "graph"),
+        Run("calls", case, "many-calls", repeats=100),
         Run("made.refuse-null", guarded_case(), "refuse", null=("y",)),
     ]
-    assert [run.id for run in runs_of(given, case, executed, {})] == chosen
+    assert [run.id for run in showing(given, case, executed, {}).runs] == chosen

@@ -226,7 +226,8 @@ def _row_findings(subject: Subject, pair: RowPair, ran: Mapping[str, Ran], repea
     assert alone is not None and batch is not None
     case = pair.alone.case
     if not pair.pinned:
-        return judge_output("determinism", pair.alone, alone, expect(case), repeat)
+        judged = judge_output("determinism", pair.alone, alone, expect(case), repeat)
+        return [replace(f, details=(*f.details, ("alone", pair.alone.id))) for f in judged]
     findings = []
     for buffer in case.contract.buffers:
         if buffer.role not in ("out", "inout") or buffer.shape[0] != case.contract.batch:
@@ -247,6 +248,7 @@ def _row_findings(subject: Subject, pair: RowPair, ran: Mapping[str, Ran], repea
                     _ROW_PROMISE,
                     where=coordinates(pair.batch.case, buffer.name, (pair.row, *at)),
                     repeat=repeat,
+                    details=(("row", str(pair.row)), ("alone", pair.alone.id), ("batch", pair.batch.id)),
                 )
             )
     return findings

@@ -52,6 +52,7 @@ def schedule_findings(subject: Subject, usual: Ran, others: Mapping[int, Ran], r
                         _PROMISE,
                         where=coordinates(usual.run.case, name, at),
                         repeat=repeat,
+                        details=(("seed", str(seed)),),
                     )
                 )
     return findings

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import filecmp
+import itertools
 import shlex
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,11 +17,8 @@ from typing import TYPE_CHECKING
 from verify.case.case import Case
 from verify.case.expected import expected_bytes
 from verify.case.pack import write_pack
-from verify.case.run import Run
-from verify.check.carried import CALLS_BEFORE
-from verify.check.matrix import runs_for
 from verify.contract import Contract
-from verify.device.interface import TOOLS, DeviceInfo
+from verify.device.interface import DeviceInfo
 from verify.device.sanitizer.options import arguments
 from verify.discovery import source_file
 from verify.finding import Finding, Outcome, Severity
@@ -32,6 +33,7 @@ from verify.harness.build import (
 )
 from verify.harness.render import render
 from verify.oracle.expectation import OracleError, Quantity, expect
+from verify.report.showing import Showing, showing
 from verify.resources import resource_folder
 
 if TYPE_CHECKING:
@@ -48,9 +50,10 @@ def keep_reproductions(
 ) -> list[Outcome]:
     """The outcomes with each error's ``folder`` set to a reproduction written below ``folder``.
 
-    Findings of one case under one check share a folder. An earlier folder of the same name is replaced.
+    Findings of one case under one check share a folder. Nothing that is there is replaced: another finding of
+    the same case goes beside it. A finding outlives a folder that cannot be written, and says why.
     """
-    written: dict[tuple[str, str], Path] = {}
+    written: dict[tuple[str, str], tuple[str, str]] = {}
     kept = []
     for outcome in outcomes:
         findings = []
@@ -59,15 +62,46 @@ def keep_reproductions(
             case = _case_of(subject, finding)
             if finding.severity is Severity.ERROR and case is not None:
                 if key not in written and len(written) < MOST_FOLDERS:
-                    runs = runs_of(finding, case, subject.executed(), subject.cases)
-                    written[key] = folder / f"{case.id.replace('/', '-')}-{finding.check}"
-                    device = subject.device.info()
-                    write_reproduction(written[key], build, runs, finding, _expected(case), device)
-                if key in written:
-                    finding = replace(finding, folder=str(written[key]))
+                    written[key] = _kept(finding, case, subject, build, folder)
+                path, problem = written.get(key, ("", ""))
+                finding = replace(finding, folder=path)
+                if problem:
+                    finding = replace(finding, details=(*finding.details, ("no folder", problem)))
             findings.append(finding)
         kept.append(replace(outcome, findings=tuple(findings)))
     return kept
+
+
+def _kept(finding: Finding, case: Case, subject: Subject, build: Build, folder: Path) -> tuple[str, str]:
+    """The folder of a finding, or empty and why there is none."""
+    name = f"{case.id.replace('/', '-')}-{finding.check}"
+    try:
+        shown = showing(finding, case, subject.executed(), subject.cases)
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=folder) as scratch:
+            made = Path(scratch) / name
+            write_reproduction(made, build, shown, finding, subject.device.info())
+            return str(_placed(made, folder)), ""
+    except Exception as problem:  # whatever is wrong with a folder, the finding has been made
+        return "", f"{type(problem).__name__}: {' '.join(str(problem).split())}"
+
+
+def _placed(made: Path, folder: Path) -> Path:
+    """A folder moved to where no other is, or the one that is the same but for what was built in it."""
+    for number in itertools.count(1):
+        target = folder / (made.name if number == 1 else f"{made.name}-{number}")
+        with contextlib.suppress(OSError):
+            if not target.exists():
+                # Another process may take the name meanwhile; a folder with files is never replaced.
+                return made.rename(target)
+        if target.is_dir() and _same_files(made, target):
+            return target
+    raise AssertionError("unreachable")
+
+
+def _same_files(made: Path, there: Path) -> bool:
+    files = [path.relative_to(made) for path in made.rglob("*") if path.is_file()]
+    return all((there / f).is_file() and filecmp.cmp(made / f, there / f, shallow=False) for f in files)
 
 
 def _case_of(subject: Subject, finding: Finding) -> Case | None:
@@ -80,58 +114,13 @@ def _case_of(subject: Subject, finding: Finding) -> Case | None:
     return known.get(profile)
 
 
-def _expected(case: Case) -> Mapping[str, Quantity]:
-    try:
-        return expect(case)
-    except OracleError:
-        return {}
-
-
-def runs_of(
-    finding: Finding,
-    case: Case,
-    executed: Iterable[Run],
-    cases: Mapping[str, Mapping[str, Case]],
-) -> list[Run]:
-    """The runs that show a finding: those that its check did of this case, or an ordinary one.
-
-    cases: of all fixtures, for a finding that takes the calls before it.
-    """
-    mine = [run for run in executed if run.case.id == case.id]
-    details = dict(finding.details)
-    chosen: list[Run]
-    match finding.check:
-        case check if check in TOOLS and CALLS_BEFORE in details:
-            every = [run for listed in cases.values() for run in runs_for(check, listed)]
-            last = max(i for i, run in enumerate(every) if run.case.id == case.id)
-            chosen = every[: last + 1]
-        case check if check in TOOLS:
-            chosen = list(runs_for(check, {case.profile: case}))
-        case "determinism":
-            chosen = [run for run in mine if run.mode == "repeat"]
-        case "launch" if finding.where.startswith("refusal "):
-            name = finding.where.removeprefix("refusal ")
-            chosen = [run for run in executed if run.id.endswith(f".refuse-{name}")]
-        case "launch" if "mode" in details:
-            chosen = [run for run in mine if run.mode == details["mode"]]
-        case _:
-            chosen = [run for run in mine if run.mode == "once"]
-    return chosen or [Run("once", case)]
-
-
 def write_reproduction(
-    folder: Path,
-    build: Build,
-    runs: Sequence[Run],
-    finding: Finding,
-    expected: Mapping[str, Quantity],
-    device: DeviceInfo,
+    folder: Path, build: Build, shown: Showing, finding: Finding, device: DeviceInfo
 ) -> None:
     """Write the folder: sources, headers, pack, expected intervals, ``build.sh``, ``run.sh``, ``README``.
 
     device: what found it, and what ``run.sh`` therefore runs it on.
     """
-    shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     contract = build.contract
     production = source_file(contract).absolute()
@@ -145,17 +134,22 @@ def write_reproduction(
         for target in targets or [Path(file.name)]:
             (folder / target).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(file, folder / target)
-    write_pack(folder / "pack", runs)
-    # A refused call has a case of its own, with other shapes than the one that its id names.
-    judged = runs[0].case.id == finding.case and runs[0].mode != "refuse" and bool(expected)
-    if judged:
-        (folder / "pack" / "expected").write_bytes(expected_bytes(runs[0].case, expected))
-    swept = finding.where.startswith("pass ")
-    if swept:
+    write_pack(folder / "pack", shown.runs)
+    if shown.judged:
+        expected = _expected(shown.judged[0].case)
+        (folder / "pack" / "expected").write_bytes(expected_bytes(shown.judged[0].case, expected))
+    if shown.swept:
         shutil.copy(resource_folder("harness_templates") / f"{_INTERPOSER}.cpp", folder)
-    _script(folder / "build.sh", _build_lines(contract, build, name, swept))
-    _script(folder / "run.sh", _run_lines(finding, name, swept, judged, device))
+    _script(folder / "build.sh", _build_lines(contract, build, name, shown.swept))
+    _script(folder / "run.sh", _run_lines(finding, name, shown, device))
     (folder / "README").write_text(_readme(finding, name))
+
+
+def _expected(case: Case) -> Mapping[str, Quantity]:
+    try:
+        return expect(case)
+    except OracleError:
+        return {}
 
 
 def _build_lines(contract: Contract, build: Build, name: str, swept: bool) -> list[str]:
@@ -181,31 +175,58 @@ def _build_lines(contract: Contract, build: Build, name: str, swept: bool) -> li
     return lines
 
 
-def _run_lines(finding: Finding, name: str, swept: bool, judged: bool, device: DeviceInfo) -> list[str]:
-    harness = f"./{name} run --pack pack/manifest.pack --out out"
-    tool = next((t for t in TOOLS if t == finding.check), None)
-    with_tool = shlex.join(arguments(tool, (2026, 4, 0, 0), {})) if tool else ""
-    on_gpu = f'"${{SANITIZER:-compute-sanitizer}}" {with_tool} {harness}' if tool else harness
-    on_cpu = (
-        f'"$PYTHON" -m verify sanitize --device cpu --arch {device.architecture} '
-        f"--tool {tool or 'none'} -- {harness}"
-    )
-    preload = [f"export LD_PRELOAD=$PWD/{_INTERPOSER}.so"] if swept else []
+def _run_lines(finding: Finding, name: str, shown: Showing, device: DeviceInfo) -> list[str]:
     lines = [
         "# DEVICE=gpu runs it on the GPU, DEVICE=cpu on the suite's CPU device; without, what found it.",
+        "# It ends with 0 where nothing is wrong.",
         f"PYTHON=${{PYTHON:-{shlex.quote(sys.executable)}}}",
         'command -v "$PYTHON" > /dev/null || PYTHON=python3',
-        "rm -rf out && mkdir out",
-        *preload,
-        f'if [ "${{DEVICE:-{device.kind}}}" = gpu ]; then',
-        f"    {on_gpu}",
-        "else",
-        f"    {on_cpu}",
-        "fi",
+        f"DEVICE=${{DEVICE:-{device.kind}}}",
     ]
-    if judged and finding.check not in TOOLS:
-        lines.append(f"./{name} judge --expected pack/expected out/*.out")
+    if shown.suite:
+        # What it takes is counted, or computed, by the suite alone.
+        arguments_of = finding.repeat.removeprefix("python ").rpartition(" --device ")[0]
+        return [*lines, f'exec "$PYTHON" {arguments_of} --device "$DEVICE" --findings again']
+    lines.append("rm -rf out again log && mkdir out again")
+    lines += _device_lines(name, shown, device, "out", 0, "hang" in finding.kind)
+    alarms = "|".join(("^@error", *shown.alarms))
+    lines.append(f"if grep -E -q {shlex.quote(alarms)} log; then exit 1; fi")
+    if shown.seed:
+        lines += _device_lines(name, shown, device, "again", shown.seed, False)
+        lines += [f"./{name} same out/{run.id}.out again/{run.id}.out" for run in shown.same]
+    elif len(shown.same) > 1:
+        files = " ".join(f"out/{run.id}.out" for run in shown.same)
+        row = f"--row {shown.row[0]} {shown.row[1]} " if shown.row is not None else ""
+        lines.append(f"./{name} same {row}{files}")
+    if shown.judged:
+        files = " ".join(f"out/{run.id}.out" for run in shown.judged)
+        lines.append(f"./{name} judge --expected pack/expected {files}")
     return lines
+
+
+def _device_lines(
+    name: str, shown: Showing, device: DeviceInfo, out: str, seed: int, hangs: bool
+) -> list[str]:
+    """The harness on the chosen device, with what it says in ``log``; its own bad end ends the script."""
+    preload = f"env LD_PRELOAD=$PWD/{_INTERPOSER}.so " if shown.swept else ""
+    harness = f"./{name} run --pack pack/manifest.pack --out {out}"
+    with_tool = shlex.join(arguments(shown.tool, (2026, 4, 0, 0), {})) if shown.tool else ""
+    on_gpu = f'"${{SANITIZER:-compute-sanitizer}}" {with_tool} {harness}' if shown.tool else harness
+    on_cpu = (
+        f'"$PYTHON" -m verify sanitize --device cpu --arch {device.architecture} '
+        f"{f'--seed {seed} ' if seed else ''}--tool {shown.tool or 'none'} -- {harness}"
+    )
+    limited = "timeout ${VERIFY_RUN_SECONDS:-120} " if hangs else ""
+    return [
+        "code=0",
+        'if [ "$DEVICE" = gpu ]; then',
+        f"    {limited}{preload}{on_gpu} > log 2>&1 || code=$?",
+        "else",
+        f"    {limited}{preload}{on_cpu} > log 2>&1 || code=$?",
+        "fi",
+        "cat log",
+        '[ "$code" = 0 ] || exit "$code"',
+    ]
 
 
 def _script(path: Path, lines: Sequence[str]) -> None:

@@ -1,0 +1,113 @@
+"""How a reproduction folder shows its finding: which runs it does, and what in their end is the finding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from verify.case.case import Case
+from verify.case.run import Run
+from verify.check.carried import CALLS_BEFORE
+from verify.check.matrix import runs_for
+from verify.device.interface import TOOLS, Tool
+from verify.finding import Finding
+
+PLAIN = (*TOOLS, "compare", "poison")
+"""Checks whose runs are the matrix's own."""
+
+
+@dataclass(frozen=True)
+class Showing:
+    """runs: what the pack holds. judged: the runs whose outputs are held against their bounds.
+
+    same: runs whose outputs must have the same bits, the first against each other one. row: of them, (row,
+    rows) of a batch that the others are alone. seed: a schedule that must give the same bits as the first.
+    alarms: patterns (grep -E) of what the harness prints. tool: looks on. swept: every runtime call is made
+    to fail in turn. suite: only the suite itself can show it.
+    """
+
+    runs: tuple[Run, ...]
+    judged: tuple[Run, ...] = ()
+    same: tuple[Run, ...] = ()
+    row: tuple[int, int] | None = None
+    seed: int = 0
+    alarms: tuple[str, ...] = ()
+    tool: Tool | None = None
+    swept: bool = False
+    suite: bool = False
+
+
+def showing(
+    finding: Finding, case: Case, executed: Iterable[Run], cases: Mapping[str, Mapping[str, Case]]
+) -> Showing:
+    """What shows a finding of a case.
+
+    executed: the native runs of the session. cases: of all fixtures, for a finding that takes other calls.
+    """
+    by_id = {run.id: run for run in executed}
+    mine = [run for run in by_id.values() if run.case is case]
+    once = [run for run in mine if run.mode == "once"][:1] or [Run("once", case)]
+    details = dict(finding.details)
+    check = finding.check
+    if check in ("traffic", "parity") or finding.kind.startswith("split boundaries"):
+        return Showing(tuple(once), suite=True)
+    if check in PLAIN:
+        return _plain(finding, case, by_id, cases)
+    if finding.where.startswith("pass ") or finding.kind == "fault after a failed call":
+        swallowed, broken = (
+            r"^@fault .* failed=[^-].* returned=cudaSuccess",
+            r"^@fault .* failed=- returned=cudaE",
+        )
+        return Showing((Run("once", case),), alarms=(swallowed, broken), swept=True)
+    if finding.where.startswith("refusal "):
+        name = finding.where.removeprefix("refusal ")
+        refused = tuple(run for run in by_id.values() if run.id.endswith(f".refuse-{name}"))
+        if refused:
+            return Showing(refused, alarms=("^@refused .* cudaSuccess", "^@launched .* kernels=[1-9]"))
+    if (named := by_id.get(finding.where.removeprefix("run "))) is not None:
+        return _judged([named])
+    if "alone" in details:
+        return _row(finding, by_id)
+    if "seed" in details:
+        return Showing(tuple(once), same=tuple(once), seed=int(details["seed"]))
+    if "mode" in details:
+        shown = _judged([run for run in mine if run.mode == details["mode"]] or once)
+        racing: Tool | None = "racecheck" if finding.kind.startswith("Race ") else None
+        return Showing(shown.runs, shown.judged if racing is None else (), tool=racing)
+    return _judged([run for run in mine if run.mode == "repeat"] or once)
+
+
+def _judged(runs: Iterable[Run]) -> Showing:
+    listed = tuple(runs)
+    return Showing(listed, judged=listed)
+
+
+def _plain(
+    finding: Finding, case: Case, by_id: Mapping[str, Run], cases: Mapping[str, Mapping[str, Case]]
+) -> Showing:
+    """The check's own runs of the case; all that come before them as well where it takes these."""
+    own = runs_for(finding.check, {case.profile: case})
+    runs = own
+    if CALLS_BEFORE in dict(finding.details):
+        every = [run for listed in cases.values() for run in runs_for(finding.check, listed)]
+        last = max((i for i, run in enumerate(every) if run.case is case), default=-1)
+        runs = tuple(every[: last + 1]) or own
+    if finding.check in TOOLS:
+        return Showing(runs, tool=next(tool for tool in TOOLS if tool == finding.check))
+    named = finding.where.removeprefix("run ")
+    if named in by_id:
+        return _judged([by_id[named]])
+    exact = finding.check == "poison" and not case.contract.drift
+    return Showing(runs, judged=own, same=own if exact else ())
+
+
+def _row(finding: Finding, by_id: Mapping[str, Run]) -> Showing:
+    """A row alone, against its batch where the two must have the same bits, else against its own bound."""
+    details = dict(finding.details)
+    alone = by_id[details["alone"]]
+    if "batch" not in details:
+        return _judged([alone])
+    batch = by_id[details["batch"]]
+    assert batch.case.contract.batch is not None
+    row = (int(details["row"]), batch.case[batch.case.contract.batch])
+    return Showing((batch, alone), same=(batch, alone), row=row)
