@@ -83,7 +83,8 @@ class Outcome:
     """What one check says of one case (or fixture): a verdict, its findings, and why it is not clean.
 
     reason: required for INCONCLUSIVE and NOT_RUN: one sentence that says what to do.
-    measures: numbers worth printing (slack, seconds, bytes), by name.
+    measures: numbers worth printing (slack, seconds, bytes), by name. suppressed: the known false alarms that
+    were left out of its findings.
     """
 
     check: str
@@ -93,6 +94,7 @@ class Outcome:
     findings: tuple[Finding, ...] = ()
     reason: str = ""
     measures: dict[str, Any] = field(default_factory=dict)
+    suppressed: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.verdict in (Verdict.INCONCLUSIVE, Verdict.NOT_RUN) and not self.reason:
@@ -134,7 +136,8 @@ _ORDER = (Verdict.FINDINGS, Verdict.INCONCLUSIVE, Verdict.NOT_RUN, Verdict.CLEAN
 def worse(a: Outcome, b: Outcome) -> Outcome:
     """The worse of two outcomes of one check and fixture (two architectures), with the findings of both."""
     worst = min(a, b, key=lambda o: _ORDER.index(o.verdict))
-    return replace(worst, findings=(*a.findings, *b.findings))
+    suppressed = tuple(dict.fromkeys((*a.suppressed, *b.suppressed)))
+    return replace(worst, findings=(*a.findings, *b.findings), suppressed=suppressed)
 
 
 def overall(outcomes: Iterable[Outcome]) -> Verdict:

@@ -30,7 +30,7 @@ from verify.check.subject import Subject
 from verify.check.traffic import check_traffic
 from verify.contract import Contract
 from verify.device.interface import TOOLS, Device, Tool
-from verify.device.sanitizer.suppress import suppression_notes, suppressions_of
+from verify.device.sanitizer.suppress import suppression_notes, suppressions_of, without_suppressed
 from verify.discovery import SUFFIX, fixture_file, own_contract_files, source_file
 from verify.finding import Outcome
 from verify.fixture.axes import family_of
@@ -258,7 +258,7 @@ def run_gate(selection: Selection, device: Device | None, missing: str, progress
             _run_target(target, selection, checks, missing, Path(scratch) / str(n), progress, top, ready)
             for n, target in enumerate(targets)
         ]
-    notes = notes_of(device, selection.contracts)
+    notes = notes_of(device, selection.contracts, [o for report in reports for o in report.outcomes])
     info = device.info() if device is not None else None
     return Report(tuple(reports), info, tuple(checks), notes, time.monotonic() - started, selection.strict)
 
@@ -338,10 +338,13 @@ def _unbuilt(
     )
 
 
-def notes_of(device: Device | None, contracts: Sequence[Contract]) -> tuple[str, ...]:
+def notes_of(
+    device: Device | None, contracts: Sequence[Contract], outcomes: Sequence[Outcome]
+) -> tuple[str, ...]:
     """What the report must print: the device's own notes, and the known false alarms that it leaves out."""
     known = dict.fromkeys(s for contract in contracts for s in suppressions_of(contract.directory))
-    return (*(device.notes() if device is not None else ()), *suppression_notes(known, date.today()))
+    notes = suppression_notes(known, date.today(), outcomes)
+    return (*(device.notes() if device is not None else ()), *notes)
 
 
 def run_checks(
@@ -384,11 +387,26 @@ def run_checks(
             progress(f"{ready.contract.name}: waiting for what runs beside")
         for done in waiting:
             outcomes += done.result()
+    outcomes = _unsuppressed(outcomes, subject)
     native = {check: run for check, run in NATIVE_CHECKS.items() if check in checks}
     outcomes = with_tried_repeats(outcomes, subject, native, selected=len(subject.cases) < ready.known)
     if (kept := keep_folder(selection, ready.contract)) is not None:
         outcomes = keep_reproductions(outcomes, subject, ready.build, kept)
     return outcomes
+
+
+def _unsuppressed(outcomes: Sequence[Outcome], subject: Subject) -> list[Outcome]:
+    """Without the known false alarms of checks that are no tool's; a tool's outcomes name those left out."""
+    known = suppressions_of(subject.contract.directory)
+    source, today = source_file(subject.contract), date.today()
+    kept = []
+    for outcome in outcomes:
+        if outcome.check in TOOLS:
+            used = tuple(str(s) for s in known if s.tool == outcome.check and str(s) in subject.suppressed)
+            kept.append(replace(outcome, suppressed=used))
+        else:
+            kept.append(without_suppressed(outcome, known, source, today, subject.strict))
+    return kept
 
 
 def _without_device(ready: Prepared, checks: Sequence[str], missing: str) -> list[Outcome]:

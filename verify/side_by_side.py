@@ -69,7 +69,7 @@ def run_kernels(selection: Selection, device: Device | None, missing: str, progr
         tuple(reports),
         device.info(),
         tuple(selection.checks or usual_checks(device)),
-        notes_of(device, selection.contracts),
+        notes_of(device, selection.contracts, [o for report in reports for o in report.outcomes]),
         time.monotonic() - started,
         selection.strict,
     )

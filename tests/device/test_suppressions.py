@@ -16,8 +16,9 @@ from verify.device.sanitizer.suppress import (
     load_suppressions,
     suppression_notes,
     unsuppressed,
+    without_suppressed,
 )
-from verify.finding import SourceLine
+from verify.finding import Finding, Outcome, SourceLine, Verdict
 
 ENTRY = """
 [[suppression]]
@@ -89,10 +90,67 @@ def test_every_entry_has_a_line_for_the_report(tmp_path: Path) -> None:
     assert line.startswith("expired suppression: ")
 
 
+UNVERSIONED = "\n".join(line for line in ENTRY.splitlines() if not line.startswith(("since", "until")))
+
+
+def test_the_cpu_device_s_alarms_are_dropped_by_entries_without_a_version(tmp_path: Path) -> None:
+    """Fault: the file has no effect on the CPU device, or an entry for one compute-sanitizer release has."""
+    used: set[str] = set()
+    assert not unsuppressed([RECORD], loaded(tmp_path, UNVERSIONED), None, TODAY, used)
+    assert len(used) == 1
+    assert unsuppressed([RECORD], loaded(tmp_path, ENTRY), None, TODAY) == (RECORD,)
+
+
+NATIVE = """
+[[suppression]]
+tool = "compare"
+kernel = "softmax"
+file = "softmax.cu"
+line = 0
+kind = "outside the bound"
+expires = 2027-06-30
+reason = "the last column is rounded twice, and nobody minds"
+"""
+ALARM = Finding("compare", "softmax", "softmax/one/normal", "outside the bound", "seen", "promised")
+SOURCE = Path("/a/softmax.cu")
+
+
+@pytest.mark.parametrize(
+    ("finding", "verdict"),
+    [
+        (ALARM, Verdict.CLEAN),
+        (replace(ALARM, check="poison"), Verdict.FINDINGS),
+        (replace(ALARM, kind="hang"), Verdict.FINDINGS),
+        (replace(ALARM, kernel="other"), Verdict.FINDINGS),
+    ],
+)
+def test_findings_of_native_checks_are_dropped_as_well(
+    tmp_path: Path, finding: Finding, verdict: Verdict
+) -> None:
+    """Fault: only tools have known false alarms, or an entry drops what it does not name."""
+    outcome = Outcome.judge(finding.check, finding.kernel, "one", [finding])
+    seen = without_suppressed(outcome, loaded(tmp_path, NATIVE), SOURCE, TODAY, strict=False)
+    assert seen.verdict is verdict
+    assert bool(seen.suppressed) == (verdict is Verdict.CLEAN)
+
+
+def test_an_entry_that_matched_nothing_is_said(tmp_path: Path) -> None:
+    """Fault: an entry outlives its alarm unnoticed, or is called useless where its check never ran."""
+    entries = loaded(tmp_path, NATIVE)
+    outcome = Outcome.judge("compare", "softmax", "one", [ALARM])
+    (line,) = suppression_notes(entries, TODAY, [Outcome.judge("compare", "softmax", "one", [])])
+    assert line.startswith("suppression that matched nothing: compare in softmax")
+    used = without_suppressed(outcome, entries, SOURCE, TODAY, strict=False)
+    assert suppression_notes(entries, TODAY, [used])[0].startswith("suppressed: ")
+    assert suppression_notes(entries, TODAY, [Outcome.judge("poison", "softmax", "one", [])])[0].startswith(
+        "suppressed: "
+    )
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (('tool = "racecheck"', 'tool = "race"'), "tool: is not one of memcheck"),
+        (('tool = "racecheck"', 'tool = "race"'), "tool: is not one of compare, "),
         (('reason = "the tool does not follow the phase of the barrier"', ""), "lacks reason"),
         (("expires = 2027-06-30", 'expires = "soon"'), "expires: must be a date"),
         (("line = 118", 'line = "118"'), "line must be an integer"),

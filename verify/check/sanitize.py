@@ -28,7 +28,7 @@ PROCESSES = max(2, min(8, os.cpu_count() or 2))
 """Suspects repeated at once, all tools together: most of a tool's time is its start."""
 
 SANITIZER = "compute-sanitizer"
-"""A GPU's tools among a device's versions; the CPU device has none, and no known false alarm."""
+"""A GPU's tools among a device's versions; the CPU device has none."""
 
 SLOWDOWN = 2.5
 """A run under a tool may take this many times as long as a native one before it counts as a hang."""
@@ -171,12 +171,13 @@ def _under(
     limit = SLOWDOWN * run_seconds()
     folder = f"{'-'.join(tools)}-{name}"
     execution = subject.start(runs, folder, tools[0], options, timeout=limit, again=again)
-    version = subject.device.info().versions.get(SANITIZER)
-    if version is None or not execution.records:
+    if not execution.records:
         return execution
+    version = subject.device.info().versions.get(SANITIZER)
     known = suppressions_of(subject.contract.directory)
-    number = tuple(map(int, version.split(".")))
-    return replace(execution, records=unsuppressed(execution.records, known, number, date.today()))
+    number = tuple(map(int, version.split("."))) if version is not None else None
+    records = unsuppressed(execution.records, known, number, date.today(), subject.suppressed)
+    return replace(execution, records=records)
 
 
 def _judge(

@@ -72,6 +72,7 @@ class Subject:
     progress: Callable[[str], None] = lambda _: None
     environment: Mapping[str, str] = field(default_factory=dict)
     plans: PlanQuestion = lambda asked: [{} for _ in asked]
+    suppressed: set[str] = field(default_factory=set)
     offers: PlanQuestion = lambda asked: [{} for _ in asked]
     bases: Mapping[str, tuple[Fixture, Case]] = field(default_factory=dict)
     _expected: dict[str, Mapping[str, Quantity]] = field(default_factory=dict)

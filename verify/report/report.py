@@ -103,6 +103,7 @@ def outcome_as_json(outcome: Outcome) -> dict[str, Any]:
         "reason": outcome.reason,
         "measures": {k: _finite(v) for k, v in outcome.measures.items()},
         "findings": [finding_as_json(f) for f in outcome.findings],
+        "suppressed": list(outcome.suppressed),
     }
 
 
@@ -137,6 +138,7 @@ def outcome_from_json(plain: Mapping[str, Any]) -> Outcome:
         findings,
         plain["reason"],
         dict(plain["measures"]),
+        tuple(plain.get("suppressed", ())),
     )
 
 

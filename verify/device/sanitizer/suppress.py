@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
-from verify.device.interface import TOOLS, ToolRecord
+from verify.device.interface import ToolRecord
 from verify.device.sanitizer.options import Version
+from verify.finding import CHECKS, Finding, Outcome, Severity, SourceLine, Verdict
 
 OWN_FILE = Path(__file__).with_name("suppressions.toml")
 FILE_NAME = OWN_FILE.name
 """What the file beside a user's contract is called."""
 
+_FIRST: Version = (0,)
+_LAST: Version = (9999,)
 _REQUIRED = {"tool", "kernel", "file", "line", "reason", "expires"}
 _OPTIONAL = {"kind", "since", "until"}
 
@@ -28,9 +31,10 @@ class SuppressionError(ValueError):
 class Suppression:
     """One known false alarm.
 
-    kernel, kind: regular expressions, searched in the record's function and kind. file: the end of the source
-    path. line: its line, or 0 for all of the file. since, until: first and last tool version that it is for.
-    expires: the last day on which it counts; after it, the record is a finding again.
+    tool: a check, on whatever device. kernel, kind: regular expressions, searched in the function and kind of
+    what is reported. file: the end of the source path. line: its line, or 0 for all of the file. since,
+    until: first and last compute-sanitizer version that it is for; with one of them, it is for no other
+    device. expires: the last day on which it counts; after it, the record is a finding again.
     """
 
     tool: str
@@ -40,21 +44,47 @@ class Suppression:
     reason: str
     expires: date
     kind: str = ""
-    since: Version = (0,)
-    until: Version = (9999,)
+    since: Version = _FIRST
+    until: Version = _LAST
 
-    def covers(self, record: ToolRecord, version: Version, today: date) -> bool:
-        """Whether this record is the known false alarm, for this tool version, today."""
+    def covers(self, record: ToolRecord, version: Version | None, today: date) -> bool:
+        """Whether this record is the known false alarm today. version: of compute-sanitizer, where it ran."""
+        own = (self.tool, "api") if self.tool == "memcheck" else (self.tool,)
         return (
-            record.tool == self.tool
-            and today <= self.expires
+            record.tool in own
+            and self.holds(version, today)
+            and record.source is not None
+            and self._names(record.function or "", record.kind, record.source)
+        )
+
+    def covers_finding(self, finding: Finding, production: Path, today: date) -> bool:
+        """Whether a finding of a check without a tool is the known false alarm; most have no line."""
+        return (
+            finding.check == self.tool
+            and self.holds(None, today)
+            and self._names(
+                finding.function or finding.kernel,
+                finding.kind,
+                finding.source or SourceLine(str(production), 0),
+            )
+        )
+
+    def holds(self, version: Version | None, today: date) -> bool:
+        """Whether the entry counts for a version of compute-sanitizer, or for a device without one."""
+        if version is None:
+            return today <= self.expires and (self.since, self.until) == (_FIRST, _LAST)
+        return (
+            today <= self.expires
             and self.since <= version[: len(self.since)]
             and version[: len(self.until)] <= self.until
-            and re.search(self.kernel, record.function or "") is not None
-            and re.search(self.kind, record.kind) is not None
-            and record.source is not None
-            and record.source.file.endswith(self.file)
-            and self.line in (0, record.source.line)
+        )
+
+    def _names(self, function: str, kind: str, source: SourceLine) -> bool:
+        return (
+            re.search(self.kernel, function) is not None
+            and re.search(self.kind, kind) is not None
+            and source.file.endswith(self.file)
+            and self.line in (0, source.line)
         )
 
     def __str__(self) -> str:
@@ -72,19 +102,56 @@ def suppressions_of(contract_directory: Path) -> tuple[Suppression, ...]:
     return load_suppressions(OWN_FILE, contract_directory / FILE_NAME)
 
 
-def suppression_notes(suppressions: Iterable[Suppression], today: date) -> tuple[str, ...]:
-    """One line an entry, for every report; one that has expired says so."""
-    return tuple(
-        f"{'suppressed' if today <= entry.expires else 'expired suppression'}: {entry}"
-        for entry in suppressions
-    )
+def suppression_notes(
+    suppressions: Iterable[Suppression], today: date, outcomes: Sequence[Outcome] = ()
+) -> tuple[str, ...]:
+    """One line an entry, for every report: in force, expired, or of no use although its check ran."""
+    used = {text for outcome in outcomes for text in outcome.suppressed}
+    ran = {o.check for o in outcomes if o.verdict is not Verdict.NOT_RUN}
+
+    def note(entry: Suppression) -> str:
+        if today > entry.expires:
+            return f"expired suppression: {entry}"
+        if entry.tool in ran and str(entry) not in used:
+            return f"suppression that matched nothing: {entry}"
+        return f"suppressed: {entry}"
+
+    return tuple(map(note, suppressions))
 
 
 def unsuppressed(
-    records: Iterable[ToolRecord], suppressions: Sequence[Suppression], version: Version, today: date
+    records: Iterable[ToolRecord],
+    suppressions: Sequence[Suppression],
+    version: Version | None,
+    today: date,
+    used: set[str] | None = None,
 ) -> tuple[ToolRecord, ...]:
-    """The records that no suppression covers."""
-    return tuple(r for r in records if not any(s.covers(r, version, today) for s in suppressions))
+    """The records that no suppression covers. used: takes the entries that covered one."""
+    kept = []
+    for record in records:
+        covering = [str(s) for s in suppressions if s.covers(record, version, today)]
+        if used is not None:
+            used.update(covering)
+        if not covering:
+            kept.append(record)
+    return tuple(kept)
+
+
+def without_suppressed(
+    outcome: Outcome, suppressions: Sequence[Suppression], production: Path, today: date, strict: bool
+) -> Outcome:
+    """The outcome of a check without a tool, without the findings that are known false alarms."""
+    covering = {
+        finding: [str(s) for s in suppressions if s.covers_finding(finding, production, today)]
+        for finding in outcome.findings
+    }
+    kept = tuple(finding for finding in outcome.findings if not covering[finding])
+    if len(kept) == len(outcome.findings):
+        return outcome
+    bad = any(finding.severity is Severity.ERROR or strict for finding in kept)
+    verdict = Verdict.CLEAN if outcome.verdict is Verdict.FINDINGS and not bad else outcome.verdict
+    used = tuple(dict.fromkeys(text for texts in covering.values() for text in texts))
+    return replace(outcome, verdict=verdict, findings=kept, suppressed=(*outcome.suppressed, *used))
 
 
 def _load(file: Path) -> Iterable[Suppression]:
@@ -98,8 +165,8 @@ def _load(file: Path) -> Iterable[Suppression]:
             raise SuppressionError(f"{place}: lacks {', '.join(missing)}")
         if unknown := sorted(entry.keys() - _REQUIRED - _OPTIONAL):
             raise SuppressionError(f"{place}: has no field {', '.join(unknown)}")
-        if entry["tool"] not in TOOLS:
-            raise SuppressionError(f"{place}: tool: is not one of {', '.join(TOOLS)}")
+        if entry["tool"] not in CHECKS:
+            raise SuppressionError(f"{place}: tool: is not one of {', '.join(CHECKS)}")
         if not isinstance(entry["expires"], date):
             raise SuppressionError(f"{place}: expires: must be a date, like 2027-06-30")
         if not isinstance(entry["line"], int) or not entry["reason"].strip():
