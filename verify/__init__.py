@@ -1,19 +1,23 @@
 """verify: proves that a hand-written CUDA kernel computes the right numbers, touches only the bytes it may
 touch, and synchronises properly, before any build that uses it."""
 
-from verify.case.profile import Profile
-from verify.contract import (
-    Buffer,
-    Contract,
-    DtypeChoice,
-    Global,
-    Intermediate,
-    KernelOracle,
-    Launcher,
-    Plan,
-    Refusal,
-    Symbol,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from verify.case.profile import Profile
+    from verify.contract import (
+        Buffer,
+        Contract,
+        DtypeChoice,
+        Global,
+        Intermediate,
+        KernelOracle,
+        Launcher,
+        Plan,
+        Refusal,
+        Symbol,
+    )
 
 __all__ = [
     "Buffer",
@@ -28,3 +32,10 @@ __all__ = [
     "Refusal",
     "Symbol",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """On demand, so that the command is under way, and can be interrupted, before NumPy is imported."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("verify.case.profile" if name == "Profile" else "verify.contract"), name)

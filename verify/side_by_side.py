@@ -20,12 +20,14 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from verify.blame import BlamedError, blame
+from verify.blame import EXIT_INTERNAL, BlamedError, blame
 from verify.device.cpu import CpuDevice
+from verify.device.exec_watch import adopt_orphans
 from verify.device.guard import guarded
 from verify.device.interface import Device
 from verify.device.process_group import end_descendants, end_group
 from verify.discovery import find_contracts
+from verify.finding import EXIT_USAGE
 from verify.gate import Progress, Selection, keep_folder, narrowed, notes_of, run_gate, usual_checks
 from verify.report.report import KernelReport, Report
 
@@ -88,8 +90,12 @@ def _ask(work: Work, progress: Progress) -> Sequence[KernelReport]:
                 pickle.dump(work, stdin)
             while isinstance(answer := pickle.load(process.stdout), str):
                 progress(answer)
-        except (EOFError, OSError):
-            raise BlamedError(f"{work.kernel}: its process ended with code {process.wait()}", 3) from None
+        except (EOFError, OSError, pickle.UnpicklingError):
+            end_group(process)
+            code = process.returncode
+            how = f"{work.kernel}: its process ended with code {code} before its report"
+            # By itself it ends that way only when the contract makes it.
+            raise BlamedError(how, EXIT_INTERNAL if code is None or code < 0 else EXIT_USAGE) from None
         finally:
             end_group(process)
     if isinstance(answer, BlamedError):
@@ -100,6 +106,7 @@ def _ask(work: Work, progress: Progress) -> Sequence[KernelReport]:
 def _answer() -> None:
     """The worker's side."""
     work: Work = pickle.load(sys.stdin.buffer)
+    adopt_orphans(True)  # a launcher's daemons end with its kernel
     # What a contract prints goes to standard error: standard output is for the answers.
     answers, speaking = os.fdopen(os.dup(1), "wb"), threading.Lock()
     os.dup2(2, 1)
@@ -113,9 +120,11 @@ def _answer() -> None:
         whole = replace(work.selection, contracts=find_contracts([work.kernel]))
         device = CpuDevice(work.architecture)
         say(run_gate(whole, device, "", say).kernels)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         # Where it happened does not travel either, so who is to blame is found here.
         say(BlamedError(*blame(error)))
+    finally:
+        end_descendants()
 
 
 if __name__ == "__main__":

@@ -41,7 +41,11 @@ def test_no_device_fails_unless_allowed(project: pytest.Pytester) -> None:
         pytest.skip("there is a GPU: nothing is missing")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*not run: gpu:*"])
-    run(project, *arguments, "--allow-not-run").assert_outcomes(skipped=1)
+    allowed = run(project, *arguments, "--allow-not-run")
+    allowed.assert_outcomes(skipped=1)
+    # Fault: a run that skipped all there was passes, having looked at nothing.
+    assert allowed.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    allowed.stdout.fnmatch_lines(["verify: nothing was verified: 1 checks were skipped"])
 
 
 def test_bad_fixture_file_is_one_line(project: pytest.Pytester) -> None:
@@ -61,3 +65,73 @@ def test_oracles_are_no_kernels_of_the_suite(pytester: pytest.Pytester) -> None:
     )
     assert "flash_decode[" in result.stdout.str()
     assert "decode_pipeline[" not in result.stdout.str()
+
+
+ENDINGS = (
+    "import os; os._exit(0)",
+    "import os; os.execv('/bin/true', ['true'])",
+    "import os; os.closerange(3, 256)",
+    "raise SystemExit(0)",
+    "raise type('Own', (BaseException,), {})",
+)
+
+
+@pytest.mark.parametrize(
+    ("where", "ending"), [*(("loaded", e) for e in ENDINGS), ("run", ENDINGS[0]), ("run", ENDINGS[-1])]
+)
+def test_a_contract_that_ends_its_process_fails(project: pytest.Pytester, where: str, ending: str) -> None:
+    """Fault: the contract ends pytest itself, with exit code 0 and no test run."""
+    contract = project.path / "row_softmax_contract.py"
+    text = contract.read_text()
+    if where == "loaded":
+        contract.write_text(f"{ending}\n{text}")
+    else:
+        call = "def softmax(case):\n"
+        assert call in text
+        contract.write_text(text.replace(call, f"{call}    {ending}\n"))
+    result = run(project, "--device", "cpu", "--check", "compare", "-k", "one-column")
+    assert result.ret in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED)
+    result.stdout.fnmatch_lines(["*row_softmax_contract.py*"])
+    result.assert_outcomes(errors=1) if where == "loaded" else result.assert_outcomes(failed=1)
+
+
+def test_contracts_of_one_name_are_each_judged_by_itself(project: pytest.Pytester) -> None:
+    """Fault: the second of two is never run, and passes or fails with the first one's results."""
+    for name in ("right", "wrong"):
+        (project.path / name).mkdir()
+        for file in EXAMPLE.glob("row_softmax*"):
+            (project.path / name / file.name).write_bytes(file.read_bytes())
+    for file in project.path.glob("row_softmax*"):
+        file.unlink()
+    contract = project.path / "wrong" / "row_softmax_contract.py"
+    judged = "weight.sum(-1, keepdims=True)}"
+    assert judged in contract.read_text()
+    contract.write_text(contract.read_text().replace(judged, f"{judged[:-1]} + 1}}", 1))
+    result = run(project, "--device", "cpu", "--check", "compare", "-k", "one-column", "-v", "-n", "2")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*FAILED*wrong/row_softmax_contract.py*"])
+
+
+def test_folders_are_not_passed_by_for_their_names(project: pytest.Pytester) -> None:
+    """Fault: contracts in a folder named build are not collected, and nothing says so; or its tests are."""
+    folder = project.path / "build"
+    folder.mkdir()
+    for file in project.path.glob("row_softmax*"):
+        file.rename(folder / file.name)
+    (folder / "test_other.py").write_text("def test_other():\n    pass\n")
+    collected = ("--collect-only", "-q", "--check", "compare")
+    result = run(project, *collected)
+    result.stdout.fnmatch_lines(["build/row_softmax_contract.py::*one-column-compare*"])
+    assert "test_other" not in result.stdout.str()
+    assert "row_softmax" not in run(project, *collected, "--ignore", "build").stdout.str()
+
+
+def test_a_run_leaves_no_folder(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fault: the results of every run stay in the folder for temporary files."""
+    temporary = project.path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    arguments = ("--device", "cpu", "--check", "compare", "-k", "one-column", "--basetemp", "base")
+    assert run(project, *arguments).ret == 0
+    assert run(project, *arguments, "-n", "1").ret == 0
+    assert not [left for left in temporary.iterdir() if left.name.startswith("verify-")]

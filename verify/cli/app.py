@@ -6,23 +6,35 @@ import json
 import os
 import shutil
 import signal
-import sys
 import tempfile
 import threading
 import time
+import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 import typer
 
-from verify.blame import USAGE_ERRORS, blame, contract_frame
+from verify.blame import EXIT_INTERNAL, USAGE_ERRORS, blame
 from verify.cli import clean, doctor, list_, run, sanitize, show, tokens
-from verify.cli.console import fail, release_terminal
+from verify.cli.console import (
+    Finished,
+    ReportLostError,
+    end_output,
+    fail,
+    out,
+    release_terminal,
+    reporting,
+    take_output,
+)
+from verify.completion import SIGNALS
 from verify.device import program_command
 from verify.device.guard import start_no_more
 from verify.device.process_group import end_descendants
+from verify.finding import EXIT_USAGE
 from verify.harness.build import BuildError
+from verify.scratch import make_scratch, sweep_scratch
 
 # Typer brings its own click from some version on; this is the base of its usage errors in all of them.
 _ClickException: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
@@ -37,48 +49,73 @@ app = typer.Typer(
     "touch, and synchronises properly: on a GPU, or on the CPU device where there is none.",
     epilog="Exit codes: 0 clean, 1 findings, 2 usage, 3 inconclusive or not run.",
 )
-app.command("run")(run.run)
-app.command("sanitize")(sanitize.sanitize)
-app.command("tokens")(tokens.tokens)
-app.command("list")(list_.list_kernels)
-app.command("show")(show.show)
-app.command("doctor")(doctor.doctor)
-app.command("clean")(clean.clean)
+app.command("run")(reporting(run.run))
+app.command("sanitize")(reporting(sanitize.sanitize))
+app.command("tokens")(reporting(tokens.tokens))
+app.command("list")(reporting(list_.list_kernels))
+app.command("show")(reporting(show.show))
+app.command("doctor")(reporting(doctor.doctor))
+app.command("clean")(reporting(clean.clean))
 
 
 _asked = threading.Event()
 """A signal asked the command to end."""
 
 
-def main() -> None:
-    """Run a command; any error is one line and its exit code, never a traceback."""
-    arguments = sys.argv[1:]
+def main(arguments: Sequence[str]) -> int:
+    """The exit code of a command; any error is one line, never a traceback."""
     _watch_signals()
     try:
         with _scratch(), _not_before_asked():
-            _command(arguments)
-    except _ClickException as error:
-        error.show()
-        raise SystemExit(error.exit_code) from None
-    except (KeyboardInterrupt, typer.Abort):
-        fail("interrupted", 130)
-    except SystemExit as error:
-        # A contract that ends the process has proved nothing, whatever code it ends with.
-        if contract_frame(error) is None:
-            raise
-        _end(arguments, *blame(error))
-    except Exception as error:
-        if os.environ.get("VERIFY_TRACEBACK") and not isinstance(error, (*USAGE_ERRORS, BuildError)):
-            raise
-        _end(arguments, *blame(error))
+            try:
+                code = _command(arguments)
+            except _ClickException as error:
+                error.show()
+                code = error.exit_code
+            except Finished as end:
+                code = int(end.code or 0)
+            except ReportLostError:
+                raise
+            except BaseException as error:
+                code = _failed(arguments, error)
+            end_output()
+            return code
+    except ReportLostError as error:
+        return _told(str(error), EXIT_INTERNAL)
+    except BaseException as error:
+        return _told(*blame(error))
 
 
-def _command(arguments: Sequence[str]) -> NoReturn:
+def _command(arguments: Sequence[str]) -> int:
     if arguments[:1] == ["sanitize"] and "--" in arguments:
         # What stands behind "--" is any program with options of its own, not one of our kernels.
-        raise SystemExit(program_command.main(arguments[1:]))
-    code = app(arguments, prog_name="verify", standalone_mode=False)
-    raise SystemExit(code if isinstance(code, int) else 0)
+        try:
+            return program_command.main(arguments[1:])
+        except SystemExit as end:  # of argparse
+            return end.code if isinstance(end.code, int) else EXIT_USAGE
+    code = app(list(arguments), prog_name="verify", standalone_mode=False)
+    return code if isinstance(code, int) else 0
+
+
+def _failed(arguments: Sequence[str], error: BaseException) -> int:
+    """An error on standard error, and as JSON on standard output where JSON was asked for; its exit code."""
+    if isinstance(error.__context__, BrokenPipeError):  # help is printed by typer, which gives up so
+        raise ReportLostError("standard output was closed early")
+    if isinstance(error, (typer.Abort, KeyboardInterrupt)):
+        return _told("interrupted", 130)
+    if os.environ.get("VERIFY_TRACEBACK") and not isinstance(error, (*USAGE_ERRORS, BuildError)):
+        traceback.print_exception(error)
+    message, code = blame(error)
+    if "--json" in arguments:
+        take_output()
+        out.print_json(json.dumps({"schema": 1, "verdict": "error", "exit_code": code, "error": message}))
+    return _told(message, code)
+
+
+def _told(message: str, code: int) -> int:
+    with suppress(Finished):
+        fail(message, code)
+    return code
 
 
 @contextmanager
@@ -93,8 +130,10 @@ def _not_before_asked() -> Iterator[None]:
 
 @contextmanager
 def _scratch() -> Iterator[None]:
-    """One folder for all that is temporary here, so that an end at any moment leaves nothing."""
-    tempfile.tempdir = tempfile.mkdtemp(prefix="verify-")
+    """One folder for all that is temporary here, so that an end at any moment leaves nothing: what a kill
+    leaves, the next command deletes."""
+    sweep_scratch()
+    tempfile.tempdir = str(make_scratch())
     try:
         yield
     finally:
@@ -108,7 +147,7 @@ def _watch_signals() -> None:
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _noted)
 
@@ -128,6 +167,7 @@ def _noted(number: int, _: object) -> None:
 
 def _end_now(number: int) -> NoReturn:
     """What was started leads sessions of its own, and threads would go on for minutes."""
+    _asked.set()  # the main thread may not have come to note it
     start_no_more()  # a run whose process was killed would be followed by the next one
     end_descendants()
     scratch = tempfile.tempdir
@@ -142,10 +182,3 @@ def _end_now(number: int) -> NoReturn:
     else:
         os.write(2, f"verify: ended by {signal.Signals(number).name} before a verdict\n".encode())
     os._exit(128 + number)
-
-
-def _end(arguments: Sequence[str], message: str, code: int) -> NoReturn:
-    """The error on standard error, and as JSON on standard output where JSON was asked for."""
-    if "--json" in arguments:
-        print(json.dumps({"schema": 1, "verdict": "error", "exit_code": code, "error": message}))
-    fail(message, code)

@@ -1,18 +1,22 @@
-"""What the commands share: where things are printed, how progress is shown, how an error ends a command."""
+"""What the commands share: where things are printed, how progress is shown, how a command ends."""
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import NoReturn
+from contextlib import contextmanager, suppress
+from functools import wraps
+from typing import Any, NoReturn
 
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
 from rich.segment import Segment
 from rich.text import Text
 
+from verify.blame import BlamedError, blame, contract_frame
+from verify.completion import CLOSED
 from verify.finding import EXIT_USAGE
 from verify.printable import printable
 
@@ -36,21 +40,92 @@ class _OnlyHarmless(RenderHook):
         return [_Harmless(one) for one in renderables]
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        raise ReportLostError("the report could not be written: Broken pipe")
+
+
 def _console(stderr: bool, width: int | None) -> Console:
     """Names and messages come from outside: they are neither markup nor emoji, and steer no terminal."""
-    console = Console(stderr=stderr, soft_wrap=True, width=width, markup=False, emoji=False)
+    console = _Console(stderr=stderr, soft_wrap=True, width=width, markup=False, emoji=False)
     console.push_render_hook(_OnlyHarmless())
     return console
+
+
+class Finished(SystemExit):
+    """A command has come to its end; no other exit is one, for a contract may ask for an exit too."""
+
+
+class ReportLostError(Exception):
+    """Standard output does not take the report."""
+
+
+class _Report(io.TextIOWrapper):
+    """Standard output as the report has it. What is not written is never just an exit code."""
+
+    def write(self, text: str) -> int:
+        return self._told(lambda: super(_Report, self).write(text))
+
+    def flush(self) -> None:
+        self._told(super().flush)
+
+    def _told(self, action: Callable[[], Any]) -> Any:
+        try:
+            return action()
+        except OSError as error:
+            with suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())  # or the rest is tried again
+            raise ReportLostError(f"the report could not be written: {error.strerror}") from None
 
 
 out = _console(False, None if sys.stdout.isatty() else _PIPED_WIDTH)
 err = _console(True, None)
 
 
+def reporting(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose report alone goes to standard output, not what a contract prints, say."""
+
+    @wraps(command)
+    def alone(*arguments: Any, **options: Any) -> None:
+        take_output()
+        try:
+            command(*arguments, **options)
+        except KeyboardInterrupt as error:  # which typer would make an exit code of, whoever raised it
+            if contract_frame(error) is None:
+                raise
+            raise BlamedError(*blame(error)) from None
+
+    return alone
+
+
+def take_output() -> None:
+    """Keep standard output for the report, and give everything else standard error in its place."""
+    if isinstance(out.file, _Report):
+        return
+    if 1 in CLOSED:
+        raise ReportLostError("standard output is closed: there is nowhere to report to")
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    out.file = _Report(os.fdopen(kept, "wb"), encoding="utf-8", errors="backslashreplace")
+
+
+def end_output() -> None:
+    """Write what is not written yet. Raises ReportLostError."""
+    if isinstance(out.file, _Report):
+        out.file.flush()
+
+
+def finish(code: int) -> NoReturn:
+    """End the command, its report printed."""
+    raise Finished(code)
+
+
 def fail(message: str, code: int = EXIT_USAGE) -> NoReturn:
     """One line on standard error, then exit."""
-    err.print(f"verify: {message}", style="bold red", markup=False, highlight=False)
-    raise SystemExit(code)
+    with suppress(OSError, ReportLostError):
+        err.print(f"verify: {message}", style="bold red", markup=False, highlight=False)
+    raise Finished(code)
 
 
 def release_terminal() -> None:
@@ -72,6 +147,7 @@ def progress_line(quiet: bool) -> Iterator[Callable[[str], None]]:
 
         def say(text: str) -> None:
             line = f"verify {time.monotonic() - started:6.1f} s  {printable(text)}"
-            print(line, file=sys.stderr, flush=True)
+            with suppress(OSError):  # nobody listens, and the report says it all
+                print(line, file=sys.stderr, flush=True)
 
         yield say

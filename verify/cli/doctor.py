@@ -14,7 +14,7 @@ from rich.text import Text
 
 from verify.check.parity import MISSING_CUBLAS, MISSING_TORCH, library_path
 from verify.cli import options
-from verify.cli.console import out
+from verify.cli.console import finish, out
 from verify.device.interface import TOOLS
 from verify.device.select import devices
 from verify.harness.cache import cache_folder
@@ -50,7 +50,7 @@ def doctor(as_json: options.Json = False, tripwires: options.Tripwires = True) -
             table.add_row(part.name, state, part.text)
         out.print(table)
         out.print("this machine can verify" if able and tools.can_build else "this machine cannot verify yet")
-    raise SystemExit(0 if able and tools.can_build else 3)
+    finish(0 if able and tools.can_build else 3)
 
 
 def _toolchain_parts(tools: Toolchain) -> list[Part]:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from verify.cli import options
-from verify.cli.console import fail, out, progress_line
+from verify.cli.console import fail, finish, out, progress_line
 from verify.device.select import NoDevice, select_device
 from verify.gate import Selection, usual_checks
 from verify.report.report import as_json
@@ -59,7 +59,7 @@ def run(
     else:
         print_report(report, out, verbose)
     if allow_not_run and report.exit_code == 3 and report.only_not_run:
-        raise SystemExit(0)
+        finish(0)
     if not contracts:
         fail("there is nothing to verify")
-    raise SystemExit(report.exit_code)
+    finish(report.exit_code)

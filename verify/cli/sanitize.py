@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from verify.cli import options
-from verify.cli.console import fail, out, progress_line
+from verify.cli.console import fail, finish, out, progress_line
 from verify.device.interface import TOOLS
 from verify.device.select import NoDevice, select_device
 from verify.gate import Selection
@@ -61,4 +61,4 @@ def sanitize(
         out.print_json(json.dumps(as_json(report)))
     else:
         print_report(report, out, verbose)
-    raise SystemExit(report.exit_code)
+    finish(report.exit_code)

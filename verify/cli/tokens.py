@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 
 from verify.cli import options
-from verify.cli.console import out, progress_line
+from verify.cli.console import finish, out, progress_line
 from verify.device.select import NoDevice, select_device
 from verify.finding import EXIT_CODES, Verdict
 from verify.report.ladder import TOKENS
@@ -39,4 +39,4 @@ def tokens(
         for line in rung.report.lines if rung.report else ():
             out.print(f"  {line}", markup=False, highlight=False)
         out.print(f"{TOKENS} of {', '.join(KERNELS)}: {rung.text}", markup=False, highlight=False)
-    raise SystemExit(EXIT_CODES[rung.verdict])
+    finish(EXIT_CODES[rung.verdict])

@@ -23,6 +23,7 @@ from pathlib import Path
 from verify.harness.cache import cached, digest, is_cached
 from verify.harness.toolchain import Toolchain, find_toolchain
 from verify.resources import resource_folder
+from verify.scratch import plain_link
 
 LIBRARY = "libcudart.so.13"
 FOLDERS = ("memory", "reader", "exec", "observers", "report", "runtime")
@@ -65,7 +66,7 @@ class MachineBuildError(RuntimeError):
 
 
 def machine_library(progress: Progress | None = None) -> Path:
-    """The finished ``libcudart.so.13``, compiled unless the cache has it.
+    """The finished ``libcudart.so.13``, compiled unless the cache has it, by a path that the loader takes.
 
     Safe under concurrent use and killed runs. Raises MachineBuildError.
     """
@@ -83,7 +84,7 @@ def machine_library(progress: Progress | None = None) -> Path:
         _run(command, entry, "linking the CPU device")
 
     entry, _ = cached("machine", key, build)
-    return entry / LIBRARY
+    return plain_link(entry / LIBRARY)
 
 
 def machine_program(

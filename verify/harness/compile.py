@@ -23,10 +23,10 @@ from verify.device.guard import guarded
 from verify.device.process_group import end_group
 from verify.harness.cache import digest
 from verify.harness.toolchain import Toolchain
+from verify.scratch import PLAIN, plain_folder
 
 Command = Sequence[str | Path]
 
-_PLAIN = re.compile(r"[\w.+@%:=/-]+")
 _PLAIN_SUFFIX = re.compile(r"\.\w+")
 _MARKER = re.compile(rb'^# \d+ "((?:[^"\\\n]|\\.)*)"', re.MULTILINE)
 _ESCAPED = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
@@ -88,20 +88,16 @@ class Compilers:
 @contextlib.contextmanager
 def compile_folder() -> Iterator[Path]:
     """A fresh folder of a plain name. nvcc's own temporary files go there too, so that a kill leaves none."""
-    places = (tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm")
-    usable = [p for p in places if _PLAIN.fullmatch(p) and os.access(p, os.W_OK)]
-    if not usable:
-        raise BuildError(f"cannot compile in {tempfile.gettempdir()!r}: set TMPDIR to a plain name")
-    with tempfile.TemporaryDirectory(prefix="verify-compile-", dir=usable[0]) as name:
+    with tempfile.TemporaryDirectory(prefix="verify-compile-", dir=plain_folder()) as name:
         yield Path(name)
 
 
 def plain_name(path: Path, folder: Path) -> str:
     """The path as a shell may see it: itself, or through a link in ``folder``, which the compiler runs in."""
-    if _PLAIN.fullmatch(str(path)):
+    if PLAIN.fullmatch(str(path)):
         return str(path)
     parts = path.absolute().parts
-    last = max(i for i, part in enumerate(parts) if i and not _PLAIN.fullmatch(part))
+    last = max(i for i, part in enumerate(parts) if i and not PLAIN.fullmatch(part))
     target = Path(*parts[: last + 1])
     suffix = target.suffix if _PLAIN_SUFFIX.fullmatch(target.suffix) else ""
     link = folder / f"named-{digest([os.fsencode(target)])[:12]}{suffix}"
@@ -118,7 +114,7 @@ def is_includable(path: str) -> bool:
 def plain_source(source: Path, folder: Path) -> str | Path:
     """What to compile in ``folder`` for ``source``: itself, or a file of a plain name that includes it by its
     own, since messages and line information give that."""
-    if _PLAIN.fullmatch(str(source)) or not is_includable(str(source)):
+    if PLAIN.fullmatch(str(source)) or not is_includable(str(source)):
         return source
     (folder / "program.cu").write_bytes(b'#include "' + os.fsencode(source) + b'"\n')
     return "program.cu"

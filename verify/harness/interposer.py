@@ -9,12 +9,13 @@ from verify.harness.build import BuildError
 from verify.harness.cache import cached, digest
 from verify.harness.toolchain import find_toolchain
 from verify.resources import resource_folder
+from verify.scratch import plain_link
 
 _LIBRARY = "launch_fault_interposer.so"
 
 
 def build_interposer() -> Path:
-    """The compiled library, from the build cache. Raises BuildError with the compiler's words."""
+    """The compiled library, as LD_PRELOAD takes it. Raises BuildError with the compiler's words."""
     source = resource_folder("harness_templates") / "launch_fault_interposer.cpp"
     tools = find_toolchain()
     tools.require_build()
@@ -34,4 +35,4 @@ def build_interposer() -> Path:
             raise BuildError(f"{source.name} does not build: {done.stderr.strip()}")
 
     entry, _ = cached("interposer", digest([source.read_bytes(), *command, tools.identity]), build)
-    return entry / _LIBRARY
+    return plain_link(entry / _LIBRARY)

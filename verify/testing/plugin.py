@@ -1,17 +1,16 @@
 """The pytest plugin: every ``*_contract.py`` is a test file, every fixture x check is a test.
 
 ``pytest -n auto verify/`` runs the suite's own contracts, ``pytest my_kernels/`` a user's. The first test
-that needs a kernel's batch runs it for all selected tests; the other workers wait and read its results.
+that needs a kernel's batch runs it for all selected tests; the other workers wait and read its results. No
+contract is ever loaded in pytest's own process, which it could end: see :mod:`verify.testing.worker`.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import tempfile
-import uuid
-from collections.abc import Iterator
-from functools import cache
+import shutil
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +18,28 @@ import pytest
 from filelock import FileLock
 from rich.text import Text
 
-from verify.blame import blame
-from verify.contract import Contract
-from verify.device.interface import Device
-from verify.device.select import NoDevice, select_device
-from verify.discovery import SUFFIX, fixture_file, load_contract
+from verify.blame import BlamedError
+from verify.device.select import NoDevice
+from verify.discovery import SUFFIX, contract_files_below
 from verify.finding import CHECKS, Outcome, Severity, Verdict, worse
-from verify.fixture.schema import load_fixtures
-from verify.gate import Selection, run_gate, usual_checks
-from verify.harness.build import BuildError
-from verify.report.report import outcome_as_json, outcome_from_json
+from verify.gate import usual_checks
+from verify.harness.cache import digest
+from verify.report.report import outcome_from_json
 from verify.report.terminal import finding_text
+from verify.scratch import make_scratch, sweep_scratch
+from verify.testing.worker import Batch, Listing, Worker, device_of
+
+_RESULTS = pytest.StashKey[Path]()
+"""The folder in which the workers of one test run, and only they, share results."""
+
+_WORKER = pytest.StashKey[Worker]()
+_ADMITTED = pytest.StashKey[set[Path]]()
+
+_CHECK = "verify_check"
+"""The keyword of the plugin's tests, by which a report is known for one."""
+
+_BUILT = ("build", "dist")
+"""Folders that pytest passes by for their names."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,10 +56,49 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name this test run, so that xdist workers of one run, and only they, share results."""
-    worker = getattr(config, "workerinput", None)
-    run = worker["testrunuid"] if worker else uuid.uuid4().hex
-    config.stash[_RESULTS] = Path(tempfile.gettempdir()) / f"verify-pytest-{os.getuid()}" / run
+    """What this process and this run of tests keep."""
+    config.stash[_WORKER] = Worker()
+    config.pluginmanager.register(_Verified(), "verify-verified")
+    config.stash[_ADMITTED] = set()
+    if hasattr(config, "workerinput"):
+        config.stash[_RESULTS] = Path(config.workerinput["verify_results"])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker of xdist where the run's results are."""
+    node.workerinput["verify_results"] = str(_results(node.config))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End what was started for this process; the run's results go with the process that began it."""
+    config.stash[_WORKER].close()
+    if _RESULTS in config.stash and not hasattr(config, "workerinput"):
+        shutil.rmtree(config.stash[_RESULTS], ignore_errors=True)
+
+
+def _results(config: pytest.Config) -> Path:
+    if _RESULTS not in config.stash:
+        sweep_scratch()
+        config.stash[_RESULTS] = make_scratch()
+    return config.stash[_RESULTS]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_ignore_collect(
+    collection_path: Path, config: pytest.Config
+) -> Generator[None, bool | None, bool | None]:
+    """Search folders that pytest passes by for their names, for contracts alone."""
+    ignored = yield
+    admitted = config.stash[_ADMITTED]
+    if ignored and collection_path.name in _BUILT and collection_path.is_dir():
+        asked = [Path(os.path.abspath(one)) for one in config.getoption("ignore") or ()]
+        if collection_path not in asked and any(contract_files_below(collection_path)):
+            admitted.add(collection_path)
+            return False
+    if admitted.intersection(collection_path.parents) and not collection_path.is_dir():
+        return not collection_path.name.endswith(SUFFIX)
+    return ignored
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -59,12 +108,25 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     return None
 
 
-_RESULTS = pytest.StashKey[Path]()
+class _Verified:
+    """Counts the checks of a run, and those that verified something, whoever ran them."""
 
+    def __init__(self) -> None:
+        self.checks = self.ran = 0
 
-@cache
-def _device(name: str) -> Device | NoDevice:
-    return select_device(name)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if _CHECK in report.keywords and report.when == "call":
+            self.checks += 1
+            self.ran += not report.skipped
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self.checks and not self.ran and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if self.checks and not self.ran:
+            terminalreporter.write_line(f"verify: nothing was verified: {self.checks} checks were skipped")
 
 
 class ContractFile(pytest.File):
@@ -72,20 +134,18 @@ class ContractFile(pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
         try:
-            contract = load_contract(self.path)
-            fixtures = load_fixtures(fixture_file(contract), contract)
-        except ValueError as error:
-            raise self.CollectError(str(error)) from None
-        device = _device(self.config.getoption("--device"))
+            name, fixtures = self.config.stash[_WORKER].ask(Listing(self.path))
+        except BlamedError as error:
+            raise self.CollectError(error.args[0]) from None
+        device = device_of(self.config.getoption("--device"))
         usual = usual_checks(None if isinstance(device, NoDevice) else device)
         checks = [c for c in CHECKS if c in (self.config.getoption("--check") or usual)]
         for fixture in fixtures:
             for check in checks:
                 yield CheckItem.from_parent(
                     self,
-                    name=f"{contract.name}[{fixture.name}-{check}]",
-                    contract=contract,
-                    fixture=fixture.name,
+                    name=f"{name}[{fixture}-{check}]",
+                    fixture=fixture,
                     check=check,
                 )
 
@@ -101,9 +161,10 @@ class NotCleanError(Exception):
 class CheckItem(pytest.Item):
     """One check of one fixture."""
 
-    def __init__(self, *, contract: Contract, fixture: str, check: str, **kwargs: Any) -> None:
+    def __init__(self, *, fixture: str, check: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.contract, self.fixture, self.check = contract, fixture, check
+        self.fixture, self.check = fixture, check
+        self.keywords[_CHECK] = True
 
     def runtest(self) -> None:
         outcome = _outcomes(self)[f"{self.fixture}/{self.check}"]
@@ -136,10 +197,9 @@ def _plain(markup: str) -> str:
 
 
 def _outcomes(item: CheckItem) -> dict[str, Outcome]:
-    """All outcomes of the item's kernel, from this run's shared results; run once, by whoever comes first."""
-    folder = item.config.stash[_RESULTS]
-    folder.mkdir(parents=True, exist_ok=True)
-    results = folder / f"{item.contract.name}.json"
+    """All outcomes of the item's contract, from this run's shared results; run once, by who comes first."""
+    # By its file: another contract of the run may have its name.
+    results = _results(item.config) / f"{digest([str(item.path)])}.json"
     with FileLock(results.with_suffix(".lock")):
         if not results.exists():
             text = json.dumps(_run_batch(item))
@@ -159,21 +219,15 @@ def _outcomes(item: CheckItem) -> dict[str, Outcome]:
 
 def _run_batch(item: CheckItem) -> dict[str, Any]:
     siblings = [i for i in item.session.items if isinstance(i, CheckItem) and i.path == item.path]
-    fixtures = tuple(dict.fromkeys(i.fixture for i in siblings))
-    checks = tuple(c for c in CHECKS if c in {i.check for i in siblings})
-    selection = Selection(
-        (item.contract,),
-        fixtures=fixtures,
-        checks=checks,
-        strict=item.config.getoption("--verify-strict"),
+    batch = Batch(
+        item.path,
+        tuple(dict.fromkeys(i.fixture for i in siblings)),
+        tuple(c for c in CHECKS if c in {i.check for i in siblings}),
+        item.config.getoption("--device"),
+        item.config.getoption("--verify-strict"),
     )
-    device = _device(item.config.getoption("--device"))
-    missing = device.reason if isinstance(device, NoDevice) else ""
     try:
-        report = run_gate(
-            selection, None if isinstance(device, NoDevice) else device, missing, lambda _: None
-        )
-    except Exception as error:
+        return {"outcomes": item.config.stash[_WORKER].ask(batch)}
+    except BlamedError as error:
         # Stored, so that the other workers fail with the same reason instead of trying again.
-        return {"error": str(error) if isinstance(error, BuildError) else blame(error)[0]}
-    return {"outcomes": [outcome_as_json(o) for o in report.outcomes]}
+        return {"error": error.args[0]}
