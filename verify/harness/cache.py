@@ -2,18 +2,25 @@
 
 An entry is built in a directory of its own and renamed into place, so what has its name is whole, whenever a
 process is killed. A file lock a key makes several processes wait for one build instead of repeating it; the
-lock dies with its holder.
+lock dies with its holder. Each entry lists its files with their digests, and one that differs is built again.
+
+A binary from the cache is run, so nothing is taken that another user could have put there. Nothing is deleted
+but what has a place and a name of an entry, and no link is followed on the way.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
+import json
 import os
+import re
 import shutil
+import stat
 import tempfile
-import time
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import filelock
@@ -21,8 +28,20 @@ import filelock
 DEFAULT_LIMIT_BYTES = 4 << 30
 """Least recently used entries go when the cache grows past this; VERIFY_CACHE_BYTES sets another limit."""
 
-_STAMP = ".used"
-_PARTIAL_HOURS = 24
+KINDS = (
+    *("core", "harness", "interposer", "machine", "machine-object", "machine-program", "program"),
+    *("sanitizer", "tripwire", "unpacked", "fake-runtime", "host-reader", "known-programs", "mutant"),
+)
+"""Folders of the cache. What else is in it is nobody's business here."""
+
+_STAMP, _CONTENTS = ".used", ".contents"
+_ENTRY = re.compile(r"[0-9a-f]{32}")
+_PARTIAL = re.compile(r"([0-9a-f]{32})\.\w+\.partial")
+
+_state = threading.Lock()
+_held: dict[Path, int] = {}
+_known: dict[Path, list[tuple[object, ...]]] = {}
+_tidied: set[Path] = set()
 
 
 def cache_folder() -> Path:
@@ -39,7 +58,7 @@ def digest(parts: Iterable[str | bytes]) -> str:
     """A key of 32 hexadecimal digits; a byte that moves from one part to the next changes it."""
     state = hashlib.sha256()
     for part in parts:
-        data = part.encode() if isinstance(part, str) else part
+        data = os.fsencode(part) if isinstance(part, str) else part
         state.update(len(data).to_bytes(8, "little") + data)
     return state.hexdigest()[:32]
 
@@ -47,34 +66,40 @@ def digest(parts: Iterable[str | bytes]) -> str:
 def cached(kind: str, key: str, build: Callable[[Path], None]) -> tuple[Path, bool]:
     """The finished directory of ``key``, and whether it was there already.
 
-    kind: a short name that entries of one sort share (``harness``, ``machine``). build: fills an empty
-    directory; what it raises is passed on, and no entry is left.
+    kind: one of KINDS. build: fills an empty directory; what it raises is passed on, and no entry is left.
+    The entry stays while this process runs. Raises ValueError for a cache that cannot be used or believed.
     """
-    limit_bytes()  # a wrong setting is told at once, not when the cache is next trimmed
-    root = cache_folder()
-    entry = root / kind / key
+    assert kind in KINDS and _ENTRY.fullmatch(key), (kind, key)
+    limit = limit_bytes()  # a wrong setting is told at once, not when the cache is next trimmed
+    root = _usable(cache_folder())
+    folder, locks = _usable(root / kind), _usable(root / "locks")
+    entry = folder / key
+    with _state:
+        first = root not in _tidied
+        _tidied.add(root)
     if _hit(entry):
+        if first:
+            trim_cache(entry, limit)
         return entry, True
-    try:
-        (root / kind).mkdir(parents=True, exist_ok=True)
-        (root / "locks").mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ValueError(
-            f"the build cache {root} cannot be used ({error.strerror}): set VERIFY_CACHE"
-        ) from None
-    with filelock.FileLock(root / "locks" / f"{kind}-{key}.lock"):
+    with filelock.FileLock(locks / f"{kind}-{key}.lock"):
         if _hit(entry):
             return entry, True
-        partial = Path(tempfile.mkdtemp(prefix=f"{key}.", suffix=".partial", dir=root / kind))
+        for left in folder.glob(f"{key}.*.partial"):  # whoever has the lock is the only one who builds it
+            _delete(left)
+        if os.path.lexists(entry):
+            _set_aside(entry)
+        partial = Path(tempfile.mkdtemp(prefix=f"{key}.", suffix=".partial", dir=folder))
         try:
             build(partial)
-            partial.chmod(0o755)
+            (partial / _CONTENTS).write_text(json.dumps(_contents(partial)))
             (partial / _STAMP).touch()
             partial.rename(entry)
         except BaseException:
-            shutil.rmtree(partial, ignore_errors=True)
+            _delete(partial)
             raise
-    trim_cache(keep=entry)
+        if not _hit(entry):
+            raise ValueError(f"{entry}: does not hold what was built: set VERIFY_CACHE to another folder")
+    trim_cache(entry, limit)
     return entry, False
 
 
@@ -83,72 +108,214 @@ def is_cached(kind: str, key: str) -> bool:
     return (cache_folder() / kind / key).is_dir()
 
 
-def _hit(entry: Path) -> bool:
-    """Whether the entry is there; its stamp then says that it was used now."""
-    if not entry.is_dir():
-        return False
-    with contextlib.suppress(OSError):
-        (entry / _STAMP).touch()
-    return True
-
-
 def limit_bytes() -> int:
     """VERIFY_CACHE_BYTES, or the default. Raises ValueError for anything but a number of bytes."""
     text = os.environ.get("VERIFY_CACHE_BYTES", str(DEFAULT_LIMIT_BYTES))
-    if not text.isdecimal():
-        raise ValueError(f"VERIFY_CACHE_BYTES: must be a number of bytes, is {text!r}")
+    if not (text.isascii() and text.isdecimal() and len(text) < 20):
+        raise ValueError(f"VERIFY_CACHE_BYTES: must be a number of bytes, is {text[:40]!r}")
     return int(text)
 
 
 def trim_cache(keep: Path | None = None, limit: int | None = None) -> int:
     """Delete least recently used entries until the cache fits its limit; bytes freed.
 
-    Entries used within the last hour stay, since another process may be running them.
+    What a process that runs has used stays, and so does ``keep``. What killed builds have left goes.
     """
     if limit is None:
         limit = limit_bytes()
-    entries = sorted(_entries(), key=lambda item: item[0])
+    _delete_partials()
+    entries = sorted(_entries())
     total = sum(size for _, size, _ in entries)
     freed = 0
-    for used, size, path in entries:
-        stale_partial = path.name.endswith(".partial") and time.time() - used > 3600 * _PARTIAL_HOURS
-        too_much = total - freed > limit and path != keep and time.time() - used > 3600
-        if stale_partial or (too_much and not path.name.endswith(".partial")):
-            _remove(path)
+    for _, size, path in entries:
+        if total - freed <= limit:
+            break
+        if path != keep and _remove(path):
             freed += size
     return freed
 
 
 def clean_cache() -> int:
-    """Delete every entry; bytes freed. Builds that run meanwhile finish into an empty cache."""
-    freed = 0
-    for _, size, path in _entries():
-        _remove(path)
-        freed += size
-    return freed
+    """Delete every entry that no process uses; bytes freed."""
+    _delete_partials()
+    return sum(size for _, size, path in _entries() if _remove(path))
 
 
-def _entries() -> list[tuple[float, int, Path]]:
-    """(last use, bytes, path) of every entry, unfinished ones included."""
-    found = []
-    for kind in cache_folder().glob("*/"):
-        if kind.name == "locks":
-            continue
-        for entry in kind.glob("*/"):
-            with contextlib.suppress(OSError):
-                stamp = entry / _STAMP
-                used = (stamp if stamp.exists() else entry).stat().st_mtime
-                found.append((used, _size(entry), entry))
-    return found
+def _usable(folder: Path) -> Path:
+    """The folder, made when it is missing. Raises ValueError when others may have written what is in it."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        link, status = folder.lstat(), folder.stat()
+    except OSError as error:
+        raise ValueError(
+            f"the build cache {folder} cannot be used ({error.strerror}): set VERIFY_CACHE"
+        ) from None
+    if link.st_uid not in (os.geteuid(), 0) or status.st_uid != os.geteuid():
+        raise ValueError(f"the build cache {folder} belongs to another user: set VERIFY_CACHE")
+    if status.st_mode & stat.S_IWOTH:
+        raise ValueError(f"the build cache {folder} is writable by anybody: chmod o-w, or set VERIFY_CACHE")
+    return folder
+
+
+def _hit(entry: Path) -> bool:
+    """Whether the entry is there and whole; it is then held for this process, and used now.
+
+    Raises ValueError for one that others may have written.
+    """
+    try:
+        status = entry.lstat()
+    except OSError:
+        return False
+    if status.st_uid != os.geteuid() or (stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_IWOTH):
+        raise ValueError(f"{entry}: others may have written it: delete it, or set VERIFY_CACHE")
+    if not stat.S_ISDIR(status.st_mode) or not _hold(entry):
+        return False
+    return _is_whole(entry)
+
+
+def _hold(entry: Path) -> bool:
+    """Keep the entry from being trimmed while this process runs; False when it is just being removed."""
+    stamp = entry / _STAMP
+    with _state, contextlib.suppress(OSError):
+        if entry not in _held or not _is_open_at(_held[entry], stamp):
+            held = os.open(stamp, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                if not _is_open_at(held, stamp):
+                    raise FileNotFoundError
+            except OSError:
+                os.close(held)
+                raise
+            if entry in _held:
+                os.close(_held[entry])
+            _held[entry] = held
+        with contextlib.suppress(OSError):
+            os.utime(_held[entry])
+        return True
+    return False
+
+
+def _is_open_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except OSError:
+        return False
+
+
+def _is_whole(entry: Path) -> bool:
+    """Whether the entry's files are those that were built. They are read once, and when they look changed."""
+    try:
+        listed = json.loads((entry / _CONTENTS).read_text())
+        seen = [(name, *_look(entry / name)) for name in sorted(listed)]
+        if _known.get(entry) == seen:
+            return True
+        whole = bool(_contents(entry, sorted(listed)) == listed)
+    except (OSError, ValueError, TypeError, AttributeError):
+        return False
+    if whole:
+        _known[entry] = seen
+    return whole
+
+
+def _look(file: Path) -> tuple[int, ...]:
+    status = file.lstat()
+    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & stat.S_IWOTH:
+        raise ValueError(f"{file}: is no file of this entry's")
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_mode
+
+
+def _contents(folder: Path, names: Iterable[str] | None = None) -> dict[str, str]:
+    """Digests of a folder's files by name."""
+    if names is None:
+        files = (file for file in folder.rglob("*") if file.is_file() and not file.is_symlink())
+        names = sorted(str(f.relative_to(folder)) for f in files if f.name not in (_STAMP, _CONTENTS))
+    return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
+
+
+def _kinds() -> Iterator[Path]:
+    """The folders that hold entries, links and other users' left out."""
+    root = cache_folder()
+    for kind in KINDS:
+        if _is_own_folder(root / kind):
+            yield root / kind
+
+
+def _entries() -> Iterator[tuple[float, int, Path]]:
+    """(last use, bytes, path) of every finished entry."""
+    for kind in _kinds():
+        for entry in kind.iterdir():
+            if _ENTRY.fullmatch(entry.name) and _is_own_folder(entry):
+                with contextlib.suppress(OSError):
+                    stamp = entry / _STAMP
+                    used = (stamp if stamp.exists() else entry).stat().st_mtime
+                    yield used, _size(entry), entry
+
+
+def _is_own_folder(path: Path) -> bool:
+    try:
+        status = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
 
 
 def _size(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    return sum(file.lstat().st_size for file in folder.rglob("*") if not file.is_dir())
 
 
-def _remove(entry: Path) -> None:
-    """Move the entry aside first, so that nobody meets half of it."""
+def _remove(entry: Path) -> bool:
+    """Delete an entry that nobody builds or uses; whether it is gone."""
+    with _key_lock(entry.parent.name, entry.name) as free:
+        if not free:
+            return False
+        with contextlib.suppress(FileNotFoundError), open(entry / _STAMP, "rb") as stamp:
+            try:
+                fcntl.flock(stamp, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                return False
+            _set_aside(entry)
+            return True
+        _set_aside(entry)  # without its stamp nobody can use it
+        return True
+
+
+def _set_aside(entry: Path) -> None:
+    """Rename it first, so that nobody meets half of it."""
     doomed = entry.with_name(f"{entry.name}.{os.getpid()}.partial")
     with contextlib.suppress(OSError):
         entry.rename(doomed)
-        shutil.rmtree(doomed, ignore_errors=True)
+        _delete(doomed)
+
+
+def _delete(path: Path) -> None:
+    if path.is_symlink() or not path.is_dir():
+        with contextlib.suppress(OSError):
+            path.unlink()
+    else:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _delete_partials() -> None:
+    """What killed builds and removals have left: their locks are free."""
+    for kind in _kinds():
+        for left in kind.iterdir():
+            found = _PARTIAL.fullmatch(left.name)
+            if found is not None and _is_own_folder(left):
+                with _key_lock(kind.name, found[1]) as free:
+                    if free:
+                        _delete(left)
+
+
+@contextlib.contextmanager
+def _key_lock(kind: str, key: str) -> Iterator[bool]:
+    """The lock of one key, without a wait: whether it was free."""
+    lock = filelock.FileLock(cache_folder() / "locks" / f"{kind}-{key}.lock", timeout=0)
+    try:
+        lock.acquire()
+    except (filelock.Timeout, OSError):
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        lock.release()
