@@ -9,6 +9,17 @@ namespace {
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t to) { return (value + to - 1) / to * to; }
 
+// A statement as it stands in a report: nvcc spreads a call over many lines.
+std::string one_line(std::string_view text) {
+  std::string line;
+  for (const char c : text) {
+    const bool space = c == ' ' || c == '\t' || c == '\n' || c == '\r';
+    if (!space) line += c;
+    else if (!line.empty() && line.back() != ' ') line += ' ';
+  }
+  return line;
+}
+
 // Static variables that `body` declares, found without parsing the instructions around them.
 void scan_shared(const ModuleText& module, const FunctionText& f, SharedLayout& layout) {
   const std::string_view body(module.text.data() + f.body_begin, f.body_end - f.body_begin);
@@ -59,7 +70,7 @@ KernelImpl::KernelImpl(const ModuleText& module, const FunctionText& text, const
   if (body.find("call") != std::string_view::npos)
     for (const auto& f : module.functions)
       if (!f.is_kernel && f.has_body) scan_shared(module, f, shared_);
-  attributes_.static_shared = shared_.declared;
+  attributes_.static_shared = static_cast<std::uint32_t>(round_up(shared_.declared, 16));  // as the hardware hands it out
   // Local arrays: by declaration as well, so that attributes need no decoding.
   for (std::size_t at = body.find(".local .align"); at != std::string_view::npos; at = body.find(".local .align", at + 1)) {
     Text cursor(module.text, text.body_begin + at, text.body_end, text.body_line);
@@ -80,7 +91,7 @@ Location KernelImpl::location(std::uint32_t pc) const {
   if (pc >= p.statements.size()) return result;
   const auto& s = p.statements[pc];
   result.ptx_line = s.line;
-  result.text = std::string(s.text);
+  result.text = one_line(s.text);
   unsigned guard = 0;
   for (auto at = s.location; at != 0 && guard < 64; at = p.positions[at].inlined_at, ++guard) {
     const auto& position = p.positions[at];

@@ -1,5 +1,7 @@
 #include "print.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <cstring>
 
@@ -36,6 +38,54 @@ std::string read_string(const Warp& w, std::uint64_t address, unsigned lane) {
   return text;
 }
 
+namespace {
+
+struct Conversion {
+  std::string flags;  // from '%' to the precision, without a '*'
+  bool width_given = false;  // by an argument
+  bool wide = false, narrow = false;  // ll or l, h
+  char letter = 0;
+  std::size_t end = 0;  // behind it
+};
+
+// What the device's printf takes: flags, a width or '*', a precision in digits, the lengths h, l and ll. Anything else, such
+// as '.*' or 'z', is printed as it stands.
+bool parse(const std::string& format, std::size_t at, Conversion& c) {
+  c.flags = "%";
+  const auto digits = [&] { while (at < format.size() && format[at] >= '0' && format[at] <= '9') c.flags += format[at++]; };
+  for (++at; at < format.size() && std::strchr("-+ #0", format[at]) != nullptr; ++at) c.flags += format[at];
+  if (at < format.size() && format[at] == '*') c.width_given = true, ++at;
+  else digits();
+  const std::size_t width_end = c.flags.size();
+  if (at < format.size() && format[at] == '.') c.flags += format[at++], digits();
+  if (c.width_given) c.flags.insert(width_end, "*");
+  if (at < format.size() && format[at] == 'h') {
+    c.narrow = true;
+    if (++at < format.size() && format[at] == 'h') ++at;
+  } else {
+    for (int k = 0; k < 2 && at < format.size() && format[at] == 'l'; ++k, ++at) c.wide = true;
+  }
+  if (at >= format.size() || std::strchr("diuxXocfFeEgGaAps", format[at]) == nullptr || c.flags.size() > 40) return false;
+  c.letter = format[at];
+  c.end = at + 1;
+  return true;
+}
+
+// As C prints it, whatever its length.
+template <class T>
+std::string printed(const Conversion& c, const char* length, int width, T value) {
+  const std::string spec = c.flags + length + c.letter;
+  const auto print = [&](char* to, std::size_t room) {
+    return c.width_given ? std::snprintf(to, room, spec.c_str(), width, value) : std::snprintf(to, room, spec.c_str(), value);
+  };
+  std::string text(static_cast<std::size_t>(std::max(print(nullptr, 0), 0)) + 1, '\0');
+  print(text.data(), text.size());
+  text.pop_back();
+  return text;
+}
+
+}  // namespace
+
 int print_formatted(const Warp& w, std::uint64_t format_at, std::uint64_t arguments, unsigned lane, std::string& out) {
   const std::string format = read_string(w, format_at, lane);
   int count = 0;
@@ -49,68 +99,40 @@ int print_formatted(const Warp& w, std::uint64_t format_at, std::uint64_t argume
     ++count;
     return v;
   };
-  for (std::size_t k = 0; k < format.size(); ++k) {
-    if (format[k] != '%') {
-      out += format[k];
-      continue;
-    }
-    if (k + 1 < format.size() && format[k + 1] == '%') {
+  for (std::size_t k = 0; k < format.size();) {
+    Conversion c;
+    if (format[k] == '%' && k + 1 < format.size() && format[k + 1] == '%') {
       out += '%';
-      ++k;
+      k += 2;
       continue;
     }
-    std::string spec = "%";
-    std::size_t at = k + 1;
-    while (at < format.size() && std::strchr("-+ #0123456789.", format[at]) != nullptr) spec += format[at++];
-    if (at < format.size() && format[at] == '*') return out += format.substr(k), count;  // not part of device printf
-    bool wide = false;
-    while (at < format.size() && std::strchr("hlzjtL", format[at]) != nullptr) wide |= format[at] != 'h', ++at;
-    if (at >= format.size() || spec.size() > 40) {
-      out += format.substr(k);
-      break;
+    if (format[k] != '%' || !parse(format, k, c)) {
+      out += format[k++];
+      continue;
     }
-    char buffer[512];
-    const char conversion = format[at];
-    int written = 0;
-    switch (conversion) {
+    k = c.end;
+    const int width = c.width_given ? static_cast<int>(next(4)) : 0;
+    switch (c.letter) {
       case 'd': case 'i': {
-        const std::uint64_t v = next(wide ? 8 : 4);
-        const long long value = wide ? static_cast<long long>(v) : static_cast<std::int32_t>(v);
-        written = std::snprintf(buffer, sizeof buffer, (spec + "lld").c_str(), value);
+        const std::uint64_t v = next(c.wide ? 8 : 4);
+        const auto value = c.wide ? static_cast<long long>(v) : c.narrow ? static_cast<std::int16_t>(v) : static_cast<std::int32_t>(v);
+        out += printed(c, "ll", width, value);
         break;
       }
-      case 'u': case 'x': case 'X': case 'o':
-        written = std::snprintf(buffer, sizeof buffer, (spec + "ll" + conversion).c_str(), static_cast<unsigned long long>(next(wide ? 8 : 4)));
-        break;
-      case 'c':
-        written = std::snprintf(buffer, sizeof buffer, (spec + "c").c_str(), static_cast<int>(next(4)));
-        break;
-      case 'f': case 'F': case 'e': case 'E': case 'g': case 'G': case 'a': case 'A': {
-        const std::uint64_t raw = next(8);
-        double v;
-        std::memcpy(&v, &raw, 8);
-        written = std::snprintf(buffer, sizeof buffer, (spec + conversion).c_str(), v);
+      case 'u': case 'x': case 'X': case 'o': {
+        const std::uint64_t v = next(c.wide ? 8 : 4);
+        out += printed(c, "ll", width, static_cast<unsigned long long>(c.narrow ? v & 0xffff : v));
         break;
       }
-      case 'p':
-        written = std::snprintf(buffer, sizeof buffer, (spec + "p").c_str(), reinterpret_cast<void*>(next(8)));
-        break;
+      case 'c': out += printed(c, "", width, static_cast<int>(next(4))); break;
+      case 'p': out += printed(c, "", width, reinterpret_cast<void*>(next(8))); break;
       case 's': {
-        const std::string text = read_string(w, next(8), lane);
-        written = std::snprintf(buffer, sizeof buffer, (spec + "s").c_str(), text.c_str());
-        if (written >= static_cast<int>(sizeof buffer) && spec == "%") {
-          out += text;
-          written = 0;
-        }
+        const std::uint64_t at = next(8);
+        out += printed(c, "", width, at == 0 ? "(null)" : read_string(w, at, lane).c_str());
         break;
       }
-      default:
-        out += format.substr(k, at + 1 - k);
-        k = at;
-        continue;
+      default: out += printed(c, "", width, std::bit_cast<double>(next(8)));
     }
-    out.append(buffer, static_cast<std::size_t>(std::min<int>(std::max(written, 0), sizeof buffer - 1)));
-    k = at;
   }
   return count;
 }

@@ -83,6 +83,9 @@ std::map<std::uint64_t, unsigned>& host_flags() {
 }
 
 cudaError_t host_allocate(const char* call, void** result, std::size_t bytes, unsigned flags) {
+  constexpr unsigned known = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
+  if ((flags & ~known) != 0)
+    return entry(call, [](Lock&) -> cudaError_t { fail(cudaErrorInvalidValue, "the flags are no cudaHostAlloc flags"); });
   cudaError_t code = allocate_now(call, ObjectKind::pinned, result, bytes);
   if (code == cudaSuccess && *result) {
     Lock lock(state_mutex());
@@ -145,9 +148,9 @@ extern "C" {
 cudaError_t cudaMalloc(void** result, size_t bytes) { return allocate_now("cudaMalloc", ObjectKind::global, result, bytes); }
 
 cudaError_t cudaMallocManaged(void** result, size_t bytes, unsigned flags) {
-  if (bytes == 0 || (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost))
+  if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)
     return entry("cudaMallocManaged", [](Lock&) -> cudaError_t {
-      fail(cudaErrorInvalidValue, "the size is 0 or the flags are neither cudaMemAttachGlobal nor cudaMemAttachHost");
+      fail(cudaErrorInvalidValue, "the flags are neither cudaMemAttachGlobal nor cudaMemAttachHost");
     });
   return allocate_now("cudaMallocManaged", ObjectKind::managed, result, bytes);
 }

@@ -5,6 +5,7 @@
 
 #include <exception>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "runtime/background.hpp"
@@ -25,10 +26,11 @@ inline void require(bool holds, cudaError_t code, const char* why) {
   if (!holds) fail(code, why);
 }
 
-// The error that a kernel left behind; every later call returns it until cudaDeviceReset.
+// The error that a kernel left behind; every later call that needs the context returns it until cudaDeviceReset.
 cudaError_t context_error();
 void set_context_error(cudaError_t code);
 void clear_context_error();
+bool works_without_context(std::string_view call);
 
 // Records the result of an entry: last error of this thread, and a report line when it failed.
 cudaError_t conclude(const char* name, cudaError_t code, const std::string& why);
@@ -50,11 +52,12 @@ cudaError_t entry(const char* name, Body&& body) {
   start();
   if (inside_host_function())
     return conclude(name, cudaErrorNotPermitted, "a host function may not call the runtime");
-  if (cudaError_t sticky = context_error()) return conclude(name, sticky, {});
+  const bool needs_context = context_error() == cudaSuccess || !works_without_context(name);
+  if (cudaError_t sticky = context_error(); sticky && needs_context) return conclude(name, sticky, {});
   try {
     Lock lock(state_mutex());
     cudaError_t code = body(lock);
-    if (code == cudaSuccess && context_error()) code = context_error();
+    if (code == cudaSuccess && needs_context && context_error()) code = context_error();
     lock.unlock();
     return conclude(name, code, {});
   } catch (const ApiError& error) {

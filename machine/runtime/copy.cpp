@@ -54,6 +54,7 @@ std::uint64_t part_of_symbol(const void* symbol, size_t offset, size_t bytes) {
 cudaError_t to_symbol(const char* call, const void* symbol, const void* from, size_t bytes, size_t offset,
                       cudaMemcpyKind kind, cudaStream_t stream, Default meaning, Host host) {
   return entry(call, [&](Lock& lock) {
+    require(kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyHostToHost, cudaErrorInvalidMemcpyDirection, "a symbol is device memory");
     Plane destination{part_of_symbol(symbol, offset, bytes), bytes, bytes};
     auto work = checked_copy(call, destination, {address_of(from), bytes, bytes}, {bytes, 1, 1}, kind);
     return submit_copy(stream_of(stream, meaning), std::move(work), host, lock);
@@ -63,6 +64,7 @@ cudaError_t to_symbol(const char* call, const void* symbol, const void* from, si
 cudaError_t from_symbol(const char* call, void* to, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
                         cudaStream_t stream, Default meaning, Host host) {
   return entry(call, [&](Lock& lock) {
+    require(kind != cudaMemcpyHostToDevice && kind != cudaMemcpyHostToHost, cudaErrorInvalidMemcpyDirection, "a symbol is device memory");
     Plane source{part_of_symbol(symbol, offset, bytes), bytes, bytes};
     auto work = checked_copy(call, {address_of(to), bytes, bytes}, source, {bytes, 1, 1}, kind);
     return submit_copy(stream_of(stream, meaning), std::move(work), host, lock);

@@ -137,7 +137,7 @@ LimitValue device_limits[] = {
 LimitValue& limit_of(cudaLimit which) {
   for (auto& limit : device_limits)
     if (limit.which == which) return limit;
-  fail(cudaErrorUnsupportedLimit, "the CPU device knows no such limit");
+  fail(cudaErrorInvalidValue, "the CPU device knows no such limit");
 }
 
 unsigned device_flags = cudaDeviceScheduleAuto;
@@ -225,10 +225,18 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 }
 
 cudaError_t cudaDeviceSetLimit(cudaLimit which, size_t value) {
-  return on_device("cudaDeviceSetLimit", 0, [&] { limit_of(which).value = value; });
+  return on_device("cudaDeviceSetLimit", 0, [&] {
+    LimitValue& limit = limit_of(which);
+    // A thread has at most 512 KB of local memory.
+    require(which != cudaLimitStackSize || value <= std::size_t{512} << 10, cudaErrorInvalidValue, "the stack is larger than a thread's local memory");
+    limit.value = value;
+  });
 }
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit which) {
-  return on_device("cudaDeviceGetLimit", 0, [&] { *value = limit_of(which).value; });
+  return on_device("cudaDeviceGetLimit", 0, [&] {
+    require(value, cudaErrorInvalidValue, "the result's address is null");
+    *value = limit_of(which).value;
+  });
 }
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return on_device("cudaDeviceSetCacheConfig", 0, [] {}); }
 cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {

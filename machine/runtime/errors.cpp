@@ -1,5 +1,7 @@
 // Errors: sticky, peek, get, names and texts.
+#include <algorithm>
 #include <atomic>
+#include <string_view>
 
 #include "runtime/api.hpp"
 #include "runtime/session.hpp"
@@ -9,11 +11,19 @@ namespace {
 
 thread_local cudaError_t last_error = cudaSuccess;
 std::atomic<cudaError_t> sticky_error{cudaSuccess};
+std::atomic<bool> sticky_told{false};  // some call has returned it
 
 struct ErrorRow {
   int code;
   const char* name;
   const char* text;
+};
+
+// Calls that need no context, and answer as ever after a kernel has failed.
+constexpr std::string_view untouched[] = {
+    "cudaGetDevice", "cudaGetDeviceCount", "cudaSetDevice", "cudaGetDeviceProperties", "cudaDeviceGetAttribute", "cudaDriverGetVersion",
+    "cudaRuntimeGetVersion", "cudaPointerGetAttributes", "cudaGetDeviceFlags", "cudaDeviceGetPCIBusId", "cudaDeviceCanAccessPeer",
+    "cudaDeviceGetDefaultMemPool", "cudaGraphCreate", "cudaGetSymbolAddress",
 };
 
 constexpr ErrorRow rows[] = {
@@ -31,7 +41,8 @@ const ErrorRow* find(cudaError_t code) {
 }  // namespace
 
 cudaError_t context_error() { return sticky_error; }
-void clear_context_error() { sticky_error = cudaSuccess; }
+void clear_context_error() { sticky_error = cudaSuccess, sticky_told = false; }
+bool works_without_context(std::string_view call) { return std::ranges::find(untouched, call) != std::end(untouched); }
 
 void set_context_error(cudaError_t code) {
   cudaError_t none = cudaSuccess;
@@ -51,6 +62,7 @@ const char* error_text(cudaError_t code) {
 cudaError_t conclude(const char* name, cudaError_t code, const std::string& why) {
   if (code == cudaSuccess || code == cudaErrorNotReady) return code;
   last_error = code;
+  if (code == context_error()) sticky_told = true;
   report_api_error(name, code, why);
   return code;
 }
@@ -63,16 +75,14 @@ extern "C" {
 
 cudaError_t cudaGetLastError() {
   start();
-  if (cudaError_t sticky = context_error()) {
-    last_error = cudaSuccess;
-    return sticky;
-  }
-  return std::exchange(last_error, cudaSuccess);
+  const cudaError_t last = std::exchange(last_error, cudaSuccess);
+  if (last == cudaSuccess && context_error() && !sticky_told.exchange(true)) return context_error();
+  return last;
 }
 
 cudaError_t cudaPeekAtLastError() {
   start();
-  if (cudaError_t sticky = context_error()) return sticky;
+  if (last_error == cudaSuccess && !sticky_told) return context_error();
   return last_error;
 }
 

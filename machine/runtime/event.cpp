@@ -53,6 +53,7 @@ cudaError_t wait(const char* call, cudaStream_t stream_handle, cudaEvent_t handl
   return entry(call, [&](Lock& lock) {
     CUevent_st& event = event_of(handle);
     CUstream_st& stream = stream_of(stream_handle, meaning);
+    require(flags <= cudaEventWaitExternal, cudaErrorInvalidValue, "the flags are no cudaEventWait flags");
     if (stream.capture || event.capture) {
       capture_wait(stream, event, flags == cudaEventWaitExternal);
       return cudaSuccess;

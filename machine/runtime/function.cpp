@@ -22,9 +22,13 @@ cudaError_t fill(cudaFuncAttributes* result, CUkern_st& kernel) {
   result->binaryVersion = static_cast<int>(options().architecture);
   result->maxDynamicSharedSizeBytes = static_cast<int>(kernel.dynamic_shared_limit());
   result->preferredShmemCarveout = kernel.carveout;
-  result->requiredClusterWidth = static_cast<int>(attributes.cluster.x);
-  result->requiredClusterHeight = static_cast<int>(attributes.cluster.y);
-  result->requiredClusterDepth = static_cast<int>(attributes.cluster.z);
+  const auto required = [&](int k, std::uint32_t built_in) {
+    const unsigned set = kernel.required_cluster[static_cast<std::size_t>(k)];
+    return static_cast<int>(set != 0 ? set : built_in);
+  };
+  result->requiredClusterWidth = required(0, attributes.cluster.x);
+  result->requiredClusterHeight = required(1, attributes.cluster.y);
+  result->requiredClusterDepth = required(2, attributes.cluster.z);
   result->nonPortableClusterSizeAllowed = kernel.non_portable_cluster;
   return cudaSuccess;
 }
@@ -47,8 +51,17 @@ cudaError_t set_attribute(CUkern_st& kernel, cudaFuncAttribute which, int value)
       require(value >= -1 && value <= 100, cudaErrorInvalidValue, "the carveout is no percentage");
       kernel.carveout = value;
       return cudaSuccess;
-    case cudaFuncAttributeNonPortableClusterSizeAllowed: kernel.non_portable_cluster = value != 0; return cudaSuccess;
-    case cudaFuncAttributeClusterSchedulingPolicyPreference: return cudaSuccess;
+    case cudaFuncAttributeNonPortableClusterSizeAllowed: kernel.non_portable_cluster = value; return cudaSuccess;
+    case cudaFuncAttributeRequiredClusterWidth:
+    case cudaFuncAttributeRequiredClusterHeight:
+    case cudaFuncAttributeRequiredClusterDepth:
+      require(value >= 0, cudaErrorInvalidValue, "the cluster's size is negative");
+      kernel.required_cluster[static_cast<std::size_t>(which - cudaFuncAttributeRequiredClusterWidth)] = static_cast<unsigned>(value);
+      return cudaSuccess;
+    case cudaFuncAttributeClusterSchedulingPolicyPreference:
+      require(value >= cudaClusterSchedulingPolicyDefault && value <= cudaClusterSchedulingPolicyLoadBalancing, cudaErrorInvalidValue,
+              "there is no such scheduling policy");
+      return cudaSuccess;
     default: fail(cudaErrorInvalidValue, "this attribute of a kernel cannot be set");
   }
 }

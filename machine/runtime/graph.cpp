@@ -41,11 +41,6 @@ CUgraph_st* copy_of(const CUgraph_st& graph) {
   return copy;
 }
 
-bool reaches(const CUgraphNode_st& from, const CUgraphNode_st* target) {
-  if (&from == target) return true;
-  return std::any_of(from.after.begin(), from.after.end(), [&](const auto* before) { return reaches(*before, target); });
-}
-
 }  // namespace
 
 CUgraph_st* clone_graph(const CUgraph_st& graph) { return copy_of(graph); }
@@ -218,7 +213,9 @@ cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* f
     for (std::size_t i = 0; i < count; ++i) {
       require(node_of(from[i]).graph == graph && node_of(to[i]).graph == graph, cudaErrorInvalidValue,
               "a node is of another graph");
-      require(!reaches(*from[i], to[i]), cudaErrorInvalidValue, "the dependency would close a cycle");
+      require(from[i] != to[i], cudaErrorInvalidValue, "a node cannot come after itself");
+      require(std::find(to[i]->after.begin(), to[i]->after.end(), from[i]) == to[i]->after.end(), cudaErrorInvalidValue,
+              "there is such a dependency already");
       to[i]->after.push_back(from[i]);
     }
     return cudaSuccess;

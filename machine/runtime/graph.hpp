@@ -51,6 +51,7 @@ struct CUgraphNode_st {
 };
 
 struct CUgraph_st {
+  bool instantiated = false;  // the private copy of an instance
   std::vector<std::unique_ptr<CUgraphNode_st>> nodes;
   std::vector<std::pair<cudaUserObject_t, unsigned>> user_objects;
 };

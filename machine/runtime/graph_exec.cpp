@@ -55,7 +55,7 @@ TaskPtr submit_graph(const CUgraph_st& graph, const TaskPtr& before, std::uint64
     } else {
       task = task_of(node->enabled ? node->work : Work{MarkerWork{}}, stream);
       const auto* kernel = std::get_if<KernelWork>(&node->work);
-      if (kernel && kernel->programmatic && node->after.size() == 1 && node->after[0]->type == cudaGraphNodeTypeKernel)
+      if (node->enabled && kernel && kernel->programmatic && node->after.size() == 1 && node->after[0]->type == cudaGraphNodeTypeKernel)
         task->released_early = after[0];
       task->after = std::move(after);
       schedule().submit(task, lock);
@@ -124,6 +124,7 @@ cudaError_t instantiate(const char* call, cudaGraphExec_t* exec, cudaGraph_t gra
     in_order(graph_of(graph));
     *exec = new CUgraphExec_st;
     (*exec)->graph = clone_graph(graph_of(graph));
+    (*exec)->graph->instantiated = true;
     (*exec)->flags = flags;
     live_execs().insert(*exec);
     return cudaSuccess;

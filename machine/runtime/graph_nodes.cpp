@@ -45,8 +45,23 @@ Work host_node(const cudaHostNodeParams* p) {
   return HostWork{[params = *p] { params.fn(params.userData); }, *p};
 }
 
+namespace {
+
+// A copy of an instantiated graph stays between the same kinds of memory, and copies something.
+void require_same_places(const CUgraphNode_st& node, const Work& changed) {
+  const auto *now = std::get_if<CopyWork>(&node.work), *then = std::get_if<CopyWork>(&changed);
+  if (now == nullptr || then == nullptr) return;
+  require(then->extent.width * then->extent.height * then->extent.depth != 0, cudaErrorInvalidValue, "an instantiated copy must have a size");
+  const auto kind = [](std::uint64_t address) { return place_of(address) == Place::device; };
+  require(kind(now->source.address) == kind(then->source.address) && kind(now->destination.address) == kind(then->destination.address),
+          cudaErrorInvalidValue, "an instantiated copy cannot go over to another kind of memory");
+}
+
+}  // namespace
+
 void replace_work(CUgraphNode_st& node, Work work) {
   require(node.work.index() == work.index(), cudaErrorInvalidValue, "the parameters are for another type of node");
+  if (node.graph->instantiated) require_same_places(node, work);
   node.work = std::move(work);
 }
 
@@ -99,7 +114,8 @@ cudaError_t change_copy(const char* call, Find find, Params params) {
   return entry(call, [&](Lock&) {
     CUgraphNode_st& node = find();
     const cudaMemcpy3DParms changed = params();
-    replace_work(node, memcpy_node(&changed));
+    Work work = memcpy_node(&changed);
+    replace_work(node, std::move(work));
     node.copy_params = changed;
     return cudaSuccess;
   });
@@ -115,6 +131,13 @@ cudaError_t change(const char* call, Find find, Make make) {
 
 auto in_graph(cudaGraphNode_t node) {
   return [node]() -> CUgraphNode_st& { return node_of(node); };
+}
+
+// Nodes that can be switched off are those that do something on the device.
+CUgraphNode_st& switchable(CUgraphNode_st& node) {
+  require(node.type == cudaGraphNodeTypeKernel || node.type == cudaGraphNodeTypeMemcpy || node.type == cudaGraphNodeTypeMemset,
+          cudaErrorInvalidValue, "only kernel, memcpy and memset nodes can be switched off");
+  return node;
 }
 
 auto in_exec(cudaGraphExec_t exec, cudaGraphNode_t node) {
@@ -401,14 +424,14 @@ cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t nod
 
 cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, unsigned enabled) {
   return entry("cudaGraphNodeSetEnabled", [&](Lock&) {
-    in_exec(exec, node)().enabled = enabled != 0;
+    switchable(in_exec(exec, node)()).enabled = enabled != 0;
     return cudaSuccess;
   });
 }
 cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, unsigned* enabled) {
   return entry("cudaGraphNodeGetEnabled", [&](Lock&) {
     require(enabled, cudaErrorInvalidValue, "the result's address is null");
-    *enabled = in_exec(exec, node)().enabled;
+    *enabled = switchable(in_exec(exec, node)()).enabled;
     return cudaSuccess;
   });
 }

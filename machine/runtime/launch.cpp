@@ -1,4 +1,5 @@
 // Launches: checks against the limits of the architecture, argument packing, the launching entries.
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/api.hpp"
@@ -33,17 +34,18 @@ std::string text(const dim3& size) {
   return "(" + std::to_string(size.x) + "," + std::to_string(size.y) + "," + std::to_string(size.z) + ")";
 }
 
+// CUDA 13 answers cudaErrorInvalidValue where earlier releases had cudaErrorInvalidConfiguration.
 void check_dimensions(const dim3& grid, const dim3& block) {
   const unsigned g[3] = {grid.x, grid.y, grid.z};
   const unsigned b[3] = {block.x, block.y, block.z};
   for (int i = 0; i < 3; ++i) {
     if (g[i] == 0 || g[i] > kMaxGrid[i])
-      fail(cudaErrorInvalidConfiguration, "the grid " + text(grid) + " has a dimension of 0 or above the limit (2147483647,65535,65535)");
+      fail(cudaErrorInvalidValue, "the grid " + text(grid) + " has a dimension of 0 or above the limit (2147483647,65535,65535)");
     if (b[i] == 0 || b[i] > kMaxBlock[i])
-      fail(cudaErrorInvalidConfiguration, "the block " + text(block) + " has a dimension of 0 or above the limit (1024,1024,64)");
+      fail(cudaErrorInvalidValue, "the block " + text(block) + " has a dimension of 0 or above the limit (1024,1024,64)");
   }
   if (std::uint64_t{block.x} * block.y * block.z > kMaxThreadsPerBlock)
-    fail(cudaErrorInvalidConfiguration, "the block " + text(block) + " has more than 1024 threads");
+    fail(cudaErrorInvalidValue, "the block " + text(block) + " has more than 1024 threads");
 }
 
 void check_kernel(CUkern_st& kernel, const dim3& block, size_t shared) {
@@ -105,6 +107,8 @@ KernelWork checked_launch(const void* function, dim3 grid, dim3 block, void** ar
   CUkern_st& kernel = kernel_of(function);
   Attributes attributes;
   if (const Dim3& built_in = kernel.kernel().attributes().cluster; built_in.count() > 1) attributes.cluster = built_in;
+  if (const auto& set = kernel.required_cluster; set[0] + set[1] + set[2] != 0)
+    attributes.cluster = {std::max(set[0], 1u), std::max(set[1], 1u), std::max(set[2], 1u)};
   for (unsigned i = 0; i < count; ++i) {
     const auto& value = list[i].val;
     switch (list[i].id) {

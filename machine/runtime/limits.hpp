@@ -4,6 +4,7 @@
 // clocks are those of an A100 80 GB for sm_80 and of an H200 for sm_90.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -21,6 +22,7 @@ struct Limits {
   std::size_t shared_per_block_optin;  // with cudaFuncAttributeMaxDynamicSharedMemorySize
   std::size_t shared_reserved;         // taken by the system from each block's share
   std::size_t shared_granularity;      // shared memory is handed out in units of this many bytes
+  std::array<unsigned, 9> carveouts;   // KB of shared memory that a multiprocessor can be set to, ascending
   std::uint64_t global_memory;
   int l2_bytes;
   int persisting_l2_bytes;

@@ -31,6 +31,15 @@ const std::map<std::string, unsigned>& register_counts(const Program& program) {
 
 std::size_t rounded_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
 
+// Shared memory of a multiprocessor that runs the kernel: the least setting that has the preferred part, and a block's.
+std::size_t shared_setting(const CUkern_st& kernel, std::size_t of_block) {
+  const std::size_t all = limits().shared_per_multiprocessor;
+  if (kernel.carveout < 0) return all;
+  for (const std::size_t kilobytes : limits().carveouts)
+    if (kilobytes * 1024 >= of_block && kilobytes * 1024 * 100 >= all * static_cast<std::size_t>(kernel.carveout)) return kilobytes * 1024;
+  return all;
+}
+
 }  // namespace
 
 unsigned registers_of(const CUkern_st& kernel) {
@@ -44,15 +53,15 @@ unsigned registers_of(const CUkern_st& kernel) {
 int blocks_per_multiprocessor(CUkern_st& kernel, std::size_t threads, std::size_t dynamic_shared) {
   const Limits& device = limits();
   const auto& attributes = kernel.kernel().attributes();
-  if (threads == 0 || threads > attributes.max_threads) return 0;
+  if (threads == 0 || threads > kMaxThreadsPerBlock) return 0;  // launch bounds do not count here
   const std::size_t shared = attributes.static_shared + dynamic_shared;
   if (shared > device.shared_per_block_optin || dynamic_shared > kernel.dynamic_shared_limit()) return 0;
   const std::size_t warps = (threads + 31) / 32;
   const std::size_t warp_registers = rounded_up(registers_of(kernel), kRegisterUnit) * 32;
   const std::size_t by_warps = device.threads_per_multiprocessor / 32 / warps;
   const std::size_t by_registers = device.registers_per_multiprocessor / warp_registers / warps;
-  const std::size_t by_shared =
-      device.shared_per_multiprocessor / rounded_up(shared + device.shared_reserved, device.shared_granularity);
+  const std::size_t of_block = rounded_up(shared + device.shared_reserved, device.shared_granularity);
+  const std::size_t by_shared = shared_setting(kernel, of_block) / of_block;
   return static_cast<int>(std::min({by_warps, by_registers, by_shared, std::size_t(device.blocks_per_multiprocessor)}));
 }
 
@@ -97,11 +106,15 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, 
 cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void* f, int blocks, int threads) {
   return entry("cudaOccupancyAvailableDynamicSMemPerBlock", [&](Lock&) {
     require(bytes && blocks > 0 && threads > 0, cudaErrorInvalidValue, "a count is 0 or the result's address is null");
-    const auto& attributes = kernel_of(f).kernel().attributes();
-    const std::size_t share = limits().shared_per_multiprocessor / static_cast<std::size_t>(blocks);
-    const std::size_t taken = limits().shared_reserved + attributes.static_shared;
-    const std::size_t most = limits().shared_per_block_optin - attributes.static_shared;
-    *bytes = share > taken ? std::min(share - taken, most) : 0;
+    CUkern_st& kernel = kernel_of(f);
+    const std::size_t used = kernel.kernel().attributes().static_shared;
+    require(blocks <= blocks_per_multiprocessor(kernel, static_cast<std::size_t>(threads), 0), cudaErrorInvalidValue,
+            "so many blocks do not fit a multiprocessor");
+    const std::size_t unit = limits().shared_granularity;
+    // The system's part of each block is not taken off, as it is not on the hardware.
+    const std::size_t all = shared_setting(kernel, blocks == 1 ? limits().shared_per_multiprocessor : used + limits().shared_reserved);
+    const std::size_t share = all / static_cast<std::size_t>(blocks) / unit * unit;
+    *bytes = std::min(share > used ? share - used : 0, kernel.dynamic_shared_limit());
     return cudaSuccess;
   });
 }

@@ -222,7 +222,9 @@ cudaError_t cudaGetFuncBySymbol(cudaFunction_t* function, const void* symbol) {
 cudaError_t cudaGetSymbolAddress(void** address, const void* symbol) {
   return entry("cudaGetSymbolAddress", [&](Lock&) {
     require(address, cudaErrorInvalidValue, "the result's address is null");
-    *address = reinterpret_cast<void*>(symbol_object(symbol).base);
+    const auto base = symbol_object(symbol).base;  // an unknown symbol is told first, a failed kernel second
+    if (context_error()) return context_error();
+    *address = reinterpret_cast<void*>(base);
     return cudaSuccess;
   });
 }

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <array>
 #include <map>
 #include <memory>
 #include <string>
@@ -53,7 +54,8 @@ struct CUkern_st {
   const machine::Kernel* resolved = nullptr;
   int max_dynamic_shared = -1;  // bytes, once set by cudaFuncSetAttribute
   int carveout = -1;
-  bool non_portable_cluster = false;
+  int non_portable_cluster = 0;
+  std::array<unsigned, 3> required_cluster{};  // once set by cudaFuncSetAttribute
 
   const machine::Kernel& kernel();       // refuses the run when the PTX lacks it
   std::size_t dynamic_shared_limit();    // bytes that a launch may ask for

@@ -92,8 +92,7 @@ cudaError_t submit_copy(CUstream_st& stream, CopyWork work, Host host, Lock& loc
 
 SetWork checked_set(const char* call, Plane destination, Extent extent, std::uint32_t value, unsigned element) {
   if (span_of(destination, extent)) {
-    require(extent.height == 1 || destination.pitch >= extent.width, cudaErrorInvalidPitchValue,
-            "the pitch is smaller than the row");
+    require(extent.height == 1 || destination.pitch >= extent.width, cudaErrorInvalidValue, "the pitch is smaller than the row");
     device_object(destination.address, span_of(destination, extent), "destination");
   }
   return SetWork{call, destination, extent, value, element};

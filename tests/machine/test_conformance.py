@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.machine.conformance.api import RUNS, Run
 from tests.machine.conformance.catalogue import FAMILIES
 from tests.machine.conformance.compare import Answers, difference, load_answers, mma_difference
 from tests.machine.conformance.convert_forms import missing_on_hardware
@@ -20,6 +21,7 @@ from tests.machine.conformance.plan import Item, write_entries, write_plan
 from tests.machine.conformance.record import digest
 from tests.machine.conformance.warp_forms import MMA
 from verify.device.machine_build import machine_program
+from verify.device.program import ProgramOptions, compile_program, run_program
 
 RUNNER = Path(__file__).parent / "conformance" / "run_cpu.cpp"
 
@@ -64,6 +66,19 @@ def test_matrix_product_agrees_with_the_hardware(op, hardware: Answers, machine:
     assert mma_difference(op, hardware.item(op.name), machine[op.name]) <= 1
 
 
+@pytest.mark.parametrize("program", RUNS, ids=lambda program: program.key)
+def test_runtime_answers_as_on_the_hardware(program: Run, hardware: Answers, tmp_path: Path) -> None:
+    """A limit, error code, attribute, effect of a graph or printed character that differs, line by line."""
+    binary = compile_program(program.source, "sm_90", ["-w"])
+    answer = tmp_path / "answer.txt"
+    with answer.open("wb") as out, (tmp_path / "report.txt").open("wb") as report:
+        options = ProgramOptions((), report_api_errors=False)
+        command = [str(binary), *program.arguments]
+        done = run_program(command, options, stdout=out.fileno(), stderr=report.fileno())
+    assert done.program_code == 0, (tmp_path / "report.txt").read_text()
+    assert answer.read_text().splitlines() == hardware.api[program.key].splitlines()
+
+
 @pytest.mark.gpu
 def test_the_recorded_answers_are_those_of_this_gpu(hardware: Answers, tmp_path: Path) -> None:
     """Answers recorded with an operand, a compiler or a card that the file does not tell."""
@@ -76,6 +91,7 @@ def test_the_recorded_answers_are_those_of_this_gpu(hardware: Answers, tmp_path:
     assert again.places == hardware.places
     assert again.about["digest"] == hardware.about["digest"]
     assert again.data == hardware.data
+    assert again.api == hardware.api
 
 
 def test_a_wrong_bit_is_seen(hardware: Answers) -> None:

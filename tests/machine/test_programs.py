@@ -23,9 +23,7 @@ SEEDS = (0, 1, 20)
 
 def lines_of(finding: MachineFinding, program: str) -> set[int]:
     """Every line of the program's own file that the finding names, where it was inlined included."""
-    return {
-        place.line for site in finding.sites for place in site.source if Path(place.file).stem == program
-    }
+    return {place.line for site in finding.sites for place in site.source if Path(place.file).stem == program}
 
 
 def fits(finding: MachineFinding, wanted: Expectation) -> bool:

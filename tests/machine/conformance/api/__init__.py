@@ -23,6 +23,7 @@ class Run:
 
 
 # sticky: the kernel writes to an illegal address, traps, writes to a misaligned address.
+# formats: which kernel prints.
 RUNS = (
     Run("launches"),
     Run("attributes"),
@@ -31,5 +32,5 @@ RUNS = (
     Run("sticky", ("2",)),
     Run("graphs"),
     Run("calls"),
-    Run("formats"),
+    *(Run("formats", (str(k),)) for k in range(12)),
 )

@@ -53,27 +53,5 @@ int main() {
   for (size_t bytes : {0, 1, 16, 1024}) launch("full_static", full_static, 1, 64, bytes);
   SAY(cudaFuncSetAttribute(uses_dynamic, cudaFuncAttributeMaxDynamicSharedMemorySize, 232448));
   for (size_t bytes : {232447, 232448, 232449}) launch("dynamic", uses_dynamic, 1, 64, bytes);
-  SAY(cudaFuncSetAttribute(uses_dynamic, cudaFuncAttributeMaxDynamicSharedMemorySize, 1000));
-  for (size_t bytes : {1000, 1001, 1008, 1024, 49152}) launch("dynamic", uses_dynamic, 1, 64, bytes);
-  int* null = nullptr;
-  void* arguments[] = {&null};
-  SAY(cudaLaunchKernel(nullptr, 1, 1, arguments, 0, nullptr));
-  SAY(cudaLaunchKernel(reinterpret_cast<const void*>(&null), 1, 1, arguments, 0, nullptr));
-  SAY(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(plain), 132, 1024, arguments, 0, nullptr));
-  SAY(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(plain), 100000, 1024, arguments, 0, nullptr));
-  SAY(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(plain), 0, 32, arguments, 0, nullptr));
-  SAY(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(plain), 1, 1025, arguments, 0, nullptr));
-  cudaLaunchConfig_t config{};
-  config.gridDim = 1, config.blockDim = 0;
-  SAY(cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(plain), arguments));
-  config.blockDim = 1025;
-  SAY(cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(plain), arguments));
-  SAY(cudaDeviceSynchronize());
-  cudaStream_t stream;
-  SAY(cudaStreamCreate(&stream));
-  SAY(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-  launch("captured", plain, 1, 0, 0, stream);
-  cudaGraph_t graph;
-  SAY(cudaStreamEndCapture(stream, &graph));
   return 0;
 }

@@ -144,7 +144,9 @@ void by_hand() {
   OK(cudaGraphLaunch(both, nullptr));
   OK(cudaDeviceSynchronize());
   EXPECT(host == 17 && calls == 5);
-  EXPECT_CODE(cudaErrorInvalidValue, cudaGraphAddDependencies(graph, &call, &set, nullptr, 1));  // a cycle
+  OK(cudaGraphAddDependencies(graph, &call, &set, nullptr, 1));  // a cycle, which only the next call looks for
+  cudaGraphExec_t cyclic;
+  EXPECT_CODE(cudaErrorInvalidValue, cudaGraphInstantiate(&cyclic, graph, 0));
   cudaGetLastError();
   OK(cudaGraphExecDestroy(both));
   OK(cudaGraphExecDestroy(exec));

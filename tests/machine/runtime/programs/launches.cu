@@ -57,13 +57,13 @@ int main() {
 
   // Limits: grid and block dimensions, threads a block, launch bounds.
   geometry<<<0, 1>>>(cells);
-  EXPECT_CODE(cudaErrorInvalidConfiguration, cudaGetLastError());
+  EXPECT_CODE(cudaErrorInvalidValue, cudaGetLastError());
   geometry<<<dim3(1, 65536), 1>>>(cells);
-  EXPECT_CODE(cudaErrorInvalidConfiguration, cudaGetLastError());
+  EXPECT_CODE(cudaErrorInvalidValue, cudaGetLastError());
   geometry<<<1, 1025>>>(cells);
-  EXPECT_CODE(cudaErrorInvalidConfiguration, cudaGetLastError());
+  EXPECT_CODE(cudaErrorInvalidValue, cudaGetLastError());
   geometry<<<1, dim3(1, 1, 65)>>>(cells);
-  EXPECT_CODE(cudaErrorInvalidConfiguration, cudaGetLastError());
+  EXPECT_CODE(cudaErrorInvalidValue, cudaGetLastError());
   bounded<<<1, 256>>>(cells);
   EXPECT(cudaGetLastError() != cudaSuccess);
   bounded<<<1, 128>>>(cells);
