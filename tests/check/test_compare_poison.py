@@ -9,6 +9,7 @@ import pytest
 
 from tests.check.twice_kernel import prior_of, right, subject
 from verify.case.pack import Intrusion
+from verify.case.run import Fills, Run
 from verify.check.compare import check_compare
 from verify.check.poison import check_poison
 from verify.device.interface import RunStatus
@@ -135,3 +136,29 @@ def test_compare_without_power_is_unsure_and_a_finding_outlives_it() -> None:
     assert "no power over y" in outcome.reason
     (outcome,) = check_compare(vacuous(prior_of))
     assert outcome.verdict is Verdict.FINDINGS
+
+
+def test_a_wrong_value_that_equals_the_fill_by_chance_is_no_unwritten_output() -> None:
+    """A kernel that writes what the fill happens to be has another fault than one that writes nothing."""
+    value = prior_of(Run("r", subject().cases["small"]["normal"], fills=Fills(output="huge")))[1, 3]
+    for check in (check_compare, check_poison):
+        (outcome,) = check(subject(changed((1, 3), lambda bits, run: value)))
+        assert outcome.verdict is Verdict.FINDINGS
+        assert "unwritten output" not in kinds(outcome)
+        (outcome,) = check(subject(changed((1, 3), lambda bits, run: prior_of(run)[1, 3])))
+        assert "unwritten output" in kinds(outcome)
+
+
+def test_the_case_that_localises_best_comes_first() -> None:
+    """A finding of bit equality, or of one wrong element, says more than one of the whole output."""
+
+    def kernel(run):
+        out = right(run).copy()
+        if run.case.profile == "exact":
+            out[1, 1] += 1
+        else:
+            out += 4
+        return out
+
+    (outcome,) = check_compare(subject(kernel))
+    assert [f.case.rpartition("/")[2] for f in outcome.findings] == ["exact", "normal"]

@@ -95,6 +95,27 @@ def test_nothing_is_started_when_every_run_is_left_out(tmp_path: Path) -> None:
     assert not ended.processes
 
 
+def test_a_silent_run_is_given_up_when_it_is_known_to_hang_elsewhere(tmp_path: Path) -> None:
+    """Fault: a tool waits its own, longer limit in a kernel that has hung without it meanwhile."""
+    begun = time.monotonic()
+
+    def skip(run: str, ends: Mapping[str, RunResult]) -> str:
+        return "it hung natively" if run == "b" and not ends and time.monotonic() > begun + 2 else ""
+
+    body = "for r in wanted:\n begin(r)\n time.sleep(600 if r == 'b' else 0)\n done(r)"
+    ended = session(tmp_path, body, timeout=500, skip=skip)
+    assert statuses(ended) == [RunStatus.DONE, RunStatus.LEFT_OUT, RunStatus.DONE]
+    assert ended.results["b"].error == "it hung natively"
+
+
+def test_after_a_hang_the_others_have_less_time(tmp_path: Path) -> None:
+    """Fault: a kernel that hangs in every fixture costs the whole limit each time."""
+    body = "for r in wanted:\n begin(r)\n time.sleep(0 if r == 'b' else 600)\n done(r)"
+    ended = session(tmp_path, body, timeout=9)
+    assert statuses(ended) == [RunStatus.TIMEOUT, RunStatus.DONE, RunStatus.TIMEOUT]
+    assert [ended.results[run].error for run in "ac"] == ["no end within 9 s", "no end within 1.5 s"]
+
+
 def test_children_of_a_hung_process_are_ended_too(tmp_path: Path) -> None:
     """Fault: the program under the tool lives on, holding the GPU, also when it left the process group."""
     note = tmp_path / "child"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from verify.check.judge import judge_output, observed_quantities
+from verify.check.judge import observed_quantities
 from verify.check.matrix import runs_for
 from verify.check.native import not_done
 from verify.check.plan_coverage import boundary_findings
 from verify.check.subject import Ran, Subject
+from verify.check.unwritten import judge_run
 from verify.finding import Finding, Outcome
 from verify.oracle.expectation import OracleError
 from verify.oracle.power import powerless, unpromised
@@ -31,7 +32,7 @@ def _judge_fixture(subject: Subject, fixture: str, ran: list[Ran], never: frozen
     if (unfinished := not_done("compare", subject, fixture, ran)) is not None:
         return unfinished
     repeat = subject.repeat_command("compare", fixture)
-    findings: list[Finding] = list(boundary_findings(subject, ran[0].run.case, repeat))
+    judged: list[list[Finding]] = []
     measures: dict[str, float] = {"elements": 0}
     for one in ran:
         assert one.output is not None
@@ -39,7 +40,7 @@ def _judge_fixture(subject: Subject, fixture: str, ran: list[Ran], never: frozen
             expected = subject.expectation(one.run.case)
         except OracleError as error:
             return Outcome.inconclusive("compare", subject.contract.name, fixture, str(error))
-        findings += judge_output("compare", one.run, one.output, expected, repeat)
+        judged.append(judge_run(subject, "compare", one, expected, repeat))
         observed = observed_quantities(one.run.case, one.output)
         for name, quantity in expected.items():
             measures["elements"] += quantity.value.size
@@ -48,12 +49,20 @@ def _judge_fixture(subject: Subject, fixture: str, ran: list[Ran], never: frozen
                 measures[key] = min(
                     measures.get(key, np.inf), slack(quantity.value, quantity.bound, observed[name])
                 )
+    findings = [*boundary_findings(subject, ran[0].run.case, repeat)]
+    findings += [f for listed in sorted(filter(None, judged), key=_spread) for f in listed]
     cases = [one.run.case for one in ran]
     if not findings and (why := powerless(cases, [subject.expectation(case) for case in cases], never)):
         return Outcome.inconclusive("compare", subject.contract.name, fixture, why)
     return Outcome.judge(
         "compare", subject.contract.name, fixture, findings, strict=subject.strict, measures=measures
     )
+
+
+def _spread(findings: list[Finding]) -> tuple[bool, int]:
+    """How badly a case shows where a fault lies: best where bits are compared, and few elements are wrong."""
+    wrong = [int(text.split()[0]) for f in findings for name, text in f.details if name == "elements"]
+    return all(f.kind != "not bit-equal" for f in findings), min(wrong, default=0)
 
 
 def slack(value: np.ndarray, bound: np.ndarray, seen: np.ndarray) -> float:

@@ -42,17 +42,20 @@ def judge_output(
     expected: Mapping[str, Quantity],
     repeat: str,
     quantities: frozenset[str] | None = None,
+    unwritten: Mapping[str, np.ndarray] | None = None,
 ) -> list[Finding]:
     """All findings of one run: bytes that it had to leave alone, unwritten outputs, elements out of bound.
 
     quantities: names to judge, None for all of ``expected`` (a graph replay has no partials to look at, say).
+    unwritten: the elements of each output that are known to be; none where nothing is known.
     """
     case = run.case
     findings = [*_intrusions(check, run, output, repeat)]
     observed = observed_quantities(case, output)
     for name, quantity in expected.items():
         if quantities is None or name in quantities:
-            findings += _judge_quantity(check, run, output, quantity, observed[name], repeat)
+            untouched = (unwritten or {}).get(name)
+            findings += _judge_quantity(check, run, output, quantity, observed[name], repeat, untouched)
     return findings
 
 
@@ -79,7 +82,13 @@ def _intrusions(check: str, run: Run, output: RunOutput, repeat: str) -> list[Fi
 
 
 def _judge_quantity(
-    check: str, run: Run, output: RunOutput, quantity: Quantity, seen: np.ndarray, repeat: str
+    check: str,
+    run: Run,
+    output: RunOutput,
+    quantity: Quantity,
+    seen: np.ndarray,
+    repeat: str,
+    untouched: np.ndarray | None,
 ) -> list[Finding]:
     case, name = run.case, quantity.name
     is_buffer = name in {b.name for b in case.contract.buffers}
@@ -87,8 +96,8 @@ def _judge_quantity(
     mask = _element_mask(mask, quantity.value.shape)
     findings = []
     unwritten = np.zeros_like(mask)
-    if is_buffer and output.prior is not None and name in output.prior:
-        unwritten = _unwritten(output, name, quantity) & mask
+    if untouched is not None:
+        unwritten = untouched & mask
         if unwritten.any():
             findings.append(
                 _element_finding(
@@ -144,12 +153,23 @@ def _element_mask(mask: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return np.repeat(mask, shape[-1] // mask.shape[-1], axis=-1)
 
 
-def _unwritten(output: RunOutput, name: str, quantity: Quantity) -> np.ndarray:
-    assert output.prior is not None and quantity.dtype is not None
-    same = output.outputs[name] == output.prior[name]
-    same = _element_mask(same, quantity.value.shape)
-    prior = decode(quantity.dtype, output.prior[name]).astype(np.float64)
-    return same & outside_bound(quantity, prior)
+def like_before(
+    case: Case, output: RunOutput, expected: Mapping[str, Quantity], right_too: bool = False
+) -> dict[str, np.ndarray]:
+    """Promised elements of each output that hold what they held before the call.
+
+    right_too: also those whose fill happens to be within the bound.
+    """
+    found = {}
+    for name, prior in (output.prior or {}).items():
+        quantity = expected.get(name)
+        if quantity is not None and quantity.dtype is not None:
+            shape = quantity.value.shape
+            same = _element_mask(output.outputs[name] == prior, shape) & _element_mask(case.live(name), shape)
+            if not right_too:
+                same &= outside_bound(quantity, decode(quantity.dtype, prior).astype(np.float64))
+            found[name] = same
+    return found
 
 
 def _element_finding(

@@ -19,6 +19,7 @@ from verify.check.matrix import cases_for, matrix
 from verify.check.native import not_done
 from verify.check.refusals import refusal_findings, refusal_runs
 from verify.check.subject import Ran, Subject
+from verify.check.unwritten import judge_run
 from verify.device.interface import Execution, RunStatus, ToolRecord
 from verify.finding import Finding, Outcome
 from verify.fixture.resolve import ResolvedFixture
@@ -214,7 +215,7 @@ def _ordinary_findings(subject: Subject, ran: Ran, repeat: str) -> list[Finding]
     """The outputs of a mode against their bounds, and what two streams did to each other."""
     output, run = ran.output, ran.run
     assert output is not None
-    findings = judge_output("launch", run, output, subject.expectation(run.case), repeat)
+    findings = judge_run(subject, "launch", ran, subject.expectation(run.case), repeat)
     if run.mode == "two-streams":
         other = run.captured or run.case
         second = replace(output, outputs=output.second, prior=None, intrusions=(), intrusion_count=0)

@@ -6,10 +6,11 @@ from collections import defaultdict
 
 import numpy as np
 
-from verify.check.judge import coordinates, judge_output, observed_quantities
+from verify.check.judge import coordinates, observed_quantities
 from verify.check.matrix import runs_for
 from verify.check.native import not_done
 from verify.check.subject import Ran, Subject
+from verify.check.unwritten import judge_run
 from verify.finding import Finding, Outcome
 from verify.oracle.expectation import OracleError
 
@@ -45,7 +46,7 @@ def _judge_group(subject: Subject, group: list[Ran], repeat: str) -> list[Findin
     findings = []
     for one in group:
         assert one.output is not None
-        findings += judge_output("poison", one.run, one.output, subject.expectation(one.run.case), repeat)
+        findings += judge_run(subject, "poison", one, subject.expectation(one.run.case), repeat)
     base = group[0]
     assert base.output is not None
     for other in group[1:]:

@@ -261,7 +261,12 @@ def _finding(
 ) -> Finding:
     """fixture: the one that repeats it, None where it takes them all. bases: where the run's buffers lie."""
     where = f"thread {record.thread} of block {record.block}" if record.block and record.thread else ""
-    details = [*more, *((f"access {number}", text) for number, text in enumerate(record.accesses, 1))]
+    called = [("called at", ", from ".join(map(str, record.inlined_at)))] if record.inlined_at else []
+    details = [
+        *more,
+        *called,
+        *((f"access {number}", text) for number, text in enumerate(record.accesses, 1)),
+    ]
     if record.address:
         details.append(("address", place_of(run.case, bases, record.address) or record.address))
     chosen = f" -k {fixture}" if fixture else ""

@@ -53,6 +53,7 @@ class ToolRecord:
     kind: the tool's own name of the fault, normalised ("Invalid __global__ read of size 4 bytes").
     thread, block: as printed ("(5,0,0)"). accesses: further places of a race or a backtrace, in order.
     run: the run it belongs to when the tool knows it, else None (then the batch is only a fast path).
+    inlined_at: the calls through which the source line got into the kernel, innermost first.
     """
 
     tool: str
@@ -66,6 +67,7 @@ class ToolRecord:
     address: str = ""
     accesses: tuple[str, ...] = ()
     run: str | None = None
+    inlined_at: tuple[SourceLine, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,8 @@ class Job:
     """A pack of runs for one harness binary. only: run ids to do (all when empty).
     timeout: seconds that one run may take before its process is ended.
     options: tool options beyond the always-set ones, by name.
-    skip: asked for every run still to do before each process, with the ends so far: why the run is left out,
-    empty to do it."""
+    skip: asked for every run still to do before each process, with the ends so far, and now and then for a
+    silent run, with none: why the run is left out or given up, empty to do it."""
 
     binary: Path
     pack: Path

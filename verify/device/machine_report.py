@@ -35,7 +35,9 @@ class Site:
     thread: Dim3 | None
 
     def __str__(self) -> str:
-        place = str(self.source[0]) if self.source else f"PTX line {self.ptx_line}" if self.ptx_line else ""
+        place = ", inlined at ".join(map(str, self.source)) or (
+            f"PTX line {self.ptx_line}" * bool(self.ptx_line)
+        )
         where = f" at {place}" if place else ""
         who = f" by thread {_spelled(self.thread)} in block {_spelled(self.block)}" if self.thread else ""
         return f"{self.kernel or self.host or 'the host'}{where}{who}"
@@ -69,6 +71,7 @@ class MachineFinding:
             self.address,
             tuple(str(site) for site in self.sites[1:]),
             run,
+            first.source[1:] if first else (),
         )
 
 

@@ -27,6 +27,12 @@ from verify.device.process_group import end_group
 STARTUP_SECONDS = 120.0
 """Added to the limit before the first marker: loading the driver, the tool and the modules."""
 
+LOOK_AGAIN_SECONDS = 1.0
+"""How often a silent run is held against what has become known meanwhile."""
+
+AFTER_A_HANG = 6
+"""After a run that did not end, the others of a session have this part of the limit: the finding is made."""
+
 TAIL_LINES = 40
 
 _MARKER = re.compile(r"@(begin|launched|done|error|refused|fault|buffer) (\S+)(?: (.*))?$")
@@ -101,6 +107,7 @@ class _Progress:
     buffers: dict[str, dict[str, int]] = field(default_factory=dict)
     ends: dict[str, tuple[RunStatus, str]] = field(default_factory=dict)
     tail: deque[str] = field(default_factory=lambda: deque(maxlen=TAIL_LINES))
+    given_up: str = ""
 
     def read(self, line: str) -> bool:
         """Take one line of output; True when it was a marker of a run of this process."""
@@ -174,8 +181,10 @@ def run_session(
         if not (pending := [run for run in job.runs if run not in results]):
             break
         index = len(processes)
-        end, state = _one_process(job, index, pending, command_for(index, pending), progress)
-        _charge(job, end, state, results)
+        hung = any(result.status is RunStatus.TIMEOUT for result in results.values())
+        limit = max(1.0, job.timeout / AFTER_A_HANG) if hung else job.timeout
+        end, state = _one_process(job, index, pending, command_for(index, pending), limit, progress)
+        _charge(job, end, state, limit, results)
         faults |= {run: tuple(lines) for run, lines in state.faults.items()}
         buffers |= state.buffers
         settled = tuple(run for run in pending if run in results)
@@ -193,7 +202,7 @@ def run_session(
 
 
 def _one_process(
-    job: Job, index: int, pending: Sequence[str], command: Command, progress: Progress | None
+    job: Job, index: int, pending: Sequence[str], command: Command, limit: float, progress: Progress | None
 ) -> tuple[ProcessEnd, _Progress]:
     """Start one process, read its markers until it ends or its time is up, and end its whole group."""
     state = _Progress(frozenset(pending))
@@ -217,7 +226,7 @@ def _one_process(
                 end = ProcessEnd(command.argv, 127, False, (), (), tuple(state.tail), stderr, 0.0)
                 return end, state
             try:
-                killed = _follow(process, state, job.timeout, progress)
+                killed = _follow(process, state, limit, job.skip, progress)
             finally:
                 end_group(process)
     tail = (*state.tail, *_last_lines(stderr))[-TAIL_LINES:]
@@ -228,11 +237,16 @@ def _one_process(
 
 
 def _follow(
-    process: subprocess.Popen[bytes], state: _Progress, limit: float, progress: Progress | None
+    process: subprocess.Popen[bytes],
+    state: _Progress,
+    limit: float,
+    skip: Callable[[str, Mapping[str, RunResult]], str],
+    progress: Progress | None,
 ) -> bool:
-    """Read standard output until it closes and the process ends. True when the time ran out first.
+    """Read standard output until it closes and the process ends. True when it has to be ended first.
 
-    Each marker starts the clock again, so the limit holds for one run, however many the process does.
+    Each marker starts the clock again, so the limit holds for one run, however many the process does. A run
+    that turns out meanwhile not to be worth waiting for (``skip``) is given up.
     """
     assert process.stdout is not None
     deadline = time.monotonic() + limit + STARTUP_SECONDS
@@ -241,8 +255,14 @@ def _follow(
     with selectors.DefaultSelector() as selector:
         selector.register(descriptor, selectors.EVENT_READ)
         while True:
-            if not selector.select(max(0.0, deadline - time.monotonic())):
-                return True
+            left = deadline - time.monotonic()
+            if not selector.select(max(0.0, min(left, LOOK_AGAIN_SECONDS))):
+                if left <= LOOK_AGAIN_SECONDS:
+                    return True
+                if state.current is not None and (why := skip(state.current, {})):
+                    state.given_up = why
+                    return True
+                continue
             chunk = process.stdout.read(1 << 16)
             *lines, buffered = (buffered + chunk).split(b"\n")
             for raw in lines if chunk else [*lines, buffered]:
@@ -260,7 +280,7 @@ def _follow(
     return False
 
 
-def _charge(job: Job, end: ProcessEnd, state: _Progress, results: dict[str, RunResult]) -> None:
+def _charge(job: Job, end: ProcessEnd, state: _Progress, limit: float, results: dict[str, RunResult]) -> None:
     """Give every run that this process settled its result, and charge the one that it died or hung in."""
     for run, (status, text) in state.ends.items():
         output: Path | None = job.out / f"{run}.out"
@@ -273,7 +293,9 @@ def _charge(job: Job, end: ProcessEnd, state: _Progress, results: dict[str, RunR
     if state.current is not None:
         run = state.current
         status = RunStatus.TIMEOUT if end.killed else RunStatus.FAULT
-        error = f"no end within {job.timeout:g} s" if end.killed else f"the process died: {end.cause}"
+        error = f"no end within {limit:g} s" if end.killed else f"the process died: {end.cause}"
+        if state.given_up:
+            status, error = RunStatus.LEFT_OUT, state.given_up
         results.setdefault(run, RunResult(run, status, None, state.kernels.get(run, 0), error))
 
 
