@@ -122,7 +122,8 @@ class Prepared:
     """A kernel that is ready for a device: built, resolved, with all its cases.
 
     expected: references and bounds by case, filled as they are asked for. known: how many fixtures the kernel
-    has, selected or not. bases: by fixture, what refusals start from, selected or not.
+    has, selected or not. bases: by fixture, what refusals start from, selected or not. agreed: by case, how
+    many elements of its expectation arbitrary precision has confirmed.
     """
 
     contract: Contract
@@ -132,6 +133,7 @@ class Prepared:
     expected: dict[str, Mapping[str, Quantity]] = field(default_factory=dict)
     known: int = 0
     bases: Mapping[str, tuple[Fixture, Case]] = field(default_factory=dict)
+    agreed: dict[str, int] = field(default_factory=dict)
 
 
 def usual_checks(device: Device | None) -> tuple[str, ...]:
@@ -194,7 +196,8 @@ def prepare(
         if before is not None and case.id in before.expected
     }
     bases = {r.fixture.name: (r.fixture, first_case(contract, r)) for r in starts}
-    return Prepared(contract, build, resolved, cases, expected, len(fixtures), bases)
+    agreed = {case: n for case, n in before.agreed.items() if case in expected} if before is not None else {}
+    return Prepared(contract, build, resolved, cases, expected, len(fixtures), bases, agreed)
 
 
 def _refusal_bases(contract: Contract, fixtures: Sequence[Fixture]) -> list[Fixture]:
@@ -293,7 +296,9 @@ def _run_target(
     device = target.device.name if target.device is not None else None
     rung = top.of(contract, target.device, target.architecture)
     outcomes += [rung.outcome(contract.name)] if rung is not None else []
-    climbed = rungs(contract, ready.cases, outcomes, device, top.text(contract, rung), ready.expected)
+    climbed = rungs(
+        contract, ready.cases, outcomes, device, top.text(contract, rung), ready.expected, ready.agreed
+    )
     # An oracle that arbitrary precision contradicts may judge nothing, so its word is not a clean verdict.
     outcomes += [
         Outcome.inconclusive("compare", contract.name, ready.fixtures[0].fixture.name, f"{rung} {text}")

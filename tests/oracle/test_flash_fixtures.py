@@ -24,6 +24,7 @@ NAMES = [
     "window-plus-1", "wrap-inside-tile", "wrap-on-split-edge", "mqa-d512", "gqa-d256-ten-laps",
     "ragged-empty-row", *(f"each-head-dim@D={d}" for d in (64, 128, 256, 512)),
     *(f"splits-165@D={d}" for d in (64, 128, 256, 512)), "wrapped-ragged-wide-strides",
+    "wide-heads-and-rows", "wide-batches", "batch-of-257",
 ]  # fmt: skip
 
 VALUES = {
@@ -91,14 +92,18 @@ def test_fixtures_are_small(one: ResolvedFixture) -> None:
     assert live * s["NH"] * s["D"] * 2 <= 1 << 25
 
 
-def test_offsets_pass_32_bits_where_the_fixture_says_so() -> None:
-    """Catches strides that shrank: offsets of live rows must pass 2^31 elements in K and in V."""
-    case = case_with("wrapped-ragged-wide-strides", "ones")
-    live = np.argwhere(live_slots(case)[:, 0, :, 0])
-    for name in "kv":
-        strides = case.strides(case.contract.buffer(name))
-        offsets = live[:, 0] * strides[0] + (case["NKV"] - 1) * strides[1] + live[:, 1] * strides[2]
-        assert offsets.max() > 2**31
+@pytest.mark.parametrize(
+    ("name", "axis"), [("q", 0), ("out", 0), *((name, axis) for name in "kv" for axis in (0, 1, 2))]
+)
+def test_every_stride_passes_32_bits(name: str, axis: int) -> None:
+    """Catches an offset that no fixture brings past 2^31 elements by this stride alone, over live rows."""
+    furthest = 0
+    for one in (r for r in resolved() if r.fixture.sparse):
+        case = case_with(one.fixture.name, one.fixture.profiles[0] if one.fixture.profiles else "ones")
+        buffer = case.contract.buffer(name)
+        reached = case.live(name).nonzero()[axis].max()
+        furthest = max(furthest, int(reached) * case.strides(buffer)[axis])
+    assert furthest > 2**31
 
 
 @pytest.mark.parametrize("name", NAMES)

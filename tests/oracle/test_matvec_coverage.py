@@ -112,6 +112,22 @@ def test_the_instantiations_are_those_of_the_source() -> None:
         } == rows
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_every_pitch_passes_32_bits(kernel: str) -> None:
+    """Catches a row offset that no fixture brings past 2^31 elements, in any variant of rows."""
+    for rows in (16, 32):
+        own = [r for r in resolved(kernel) if r.plan["rows_per_block"] == rows]
+        for pitch, count in (("w_pitch", "N"), ("s_pitch", "N"), ("x_pitch", "B"), ("y_pitch", "B")):
+            if contract(kernel).symbol(pitch) is not None:
+                assert max((r.symbols[count] - 1) * r.symbols[pitch] for r in own) > 2**31
+
+
+def test_a_depth_passes_16_bits() -> None:
+    """Catches fixtures whose depth a 16-bit index can count."""
+    for kernel in KERNELS:
+        assert max(r.symbols["K"] for r in resolved(kernel)) > 65_536
+
+
 def test_whole_steps_and_ragged_ones_occur() -> None:
     """Catches fixtures that leave out a path of the copies: all rows and lanes at once, or one by one."""
     for kernel in KERNELS:
