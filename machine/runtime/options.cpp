@@ -52,6 +52,16 @@ std::string path(std::string value) {
   return value;
 }
 
+// A value may hold a line break, as names of files may: it is spelled like one in C, and so is a backslash.
+std::string unescaped(const std::string& value) {
+  std::string result;
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    const bool escape = value[i] == '\\' && i + 1 < value.size();
+    result += !escape ? value[i] : value[++i] == 'n' ? '\n' : value[i];
+  }
+  return result;
+}
+
 void set(Options& options, const std::string& key, const std::string& value) {
   if (key == "arch") set_architecture(options, value);
   else if (key == "tools") set_tools(options, value);
@@ -87,7 +97,7 @@ Options read() {
   for (auto& line : split(text, '\n')) {
     auto equals = line.find('=');
     if (equals == std::string::npos) refuse("VERIFY_MACHINE: '" + line + "' is not key=value");
-    set(options, line.substr(0, equals), line.substr(equals + 1));
+    set(options, line.substr(0, equals), unescaped(line.substr(equals + 1)));
   }
   return options;
 }

@@ -176,7 +176,8 @@ def machine_environment(
         "json": folder / "%p.json",
         **{f"check.{key}": value for key, value in options.checks.items()},
     }
-    text = "\n".join(f"{key}={value}" for key, value in lines.items() if value != "")
+    told = {key: str(value).replace("\\", "\\\\").replace("\n", "\\n") for key, value in lines.items()}
+    text = "\n".join(f"{key}={value}" for key, value in told.items() if value)
     paths = [str(library.parent), *filter(None, [base.get("LD_LIBRARY_PATH", "")])]
     result = {
         **base,
