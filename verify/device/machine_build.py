@@ -21,6 +21,7 @@ from functools import cache
 from pathlib import Path
 
 from verify.harness.cache import cached, digest, is_cached
+from verify.harness.compile import Compilers, StoppedError
 from verify.harness.toolchain import Toolchain, find_toolchain
 from verify.resources import resource_folder
 from verify.scratch import plain_link
@@ -57,6 +58,12 @@ FEW_FILES = 6
 """Files whose compile is over before the headers would be precompiled."""
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+_UNFOLLOWED = re.compile(
+    rb'^[ \t]*(?:#|%:)[ \t]*include\b(?![ \t]*(?:"[^"\n]+"|<[^>\n]+>))[^\n]*|^[^\n]*__has_include[^\n]*'
+    rb"|^[ \t]*#[ \t]*(?:\\\n|/\*)[^\n]*|^[^\n]*\.incbin[^\n]*",
+    re.MULTILINE,
+)
+"""What reads a file that the line above does not show: it has no place in the machine's sources."""
 
 Progress = Callable[[str], None]
 
@@ -194,6 +201,9 @@ def _closure(
         seen.add(file)
         if file not in read:
             text = file.read_bytes()
+            if unfollowed := _UNFOLLOWED.search(text):
+                line = unfollowed[0].decode(errors="replace").strip()
+                raise MachineBuildError(f"{file}: {line!r}: only a plain #include is seen by the build")
             names = [name.decode() for name in _INCLUDE.findall(text)]
             beside = {os.path.normpath(start / name) for name in names for start in (file.parent, root)}
             read[file] = (text, [Path(path) for path in beside if os.path.isfile(path)])
@@ -206,13 +216,14 @@ def _compile_all(plan: _Plan, progress: Progress | None) -> list[Path]:
     say = progress or (lambda line: print(line, file=sys.stderr, flush=True))
     started = time.monotonic()
     done, said = 0, -PROGRESS_SECONDS
+    compilers = Compilers()
 
     def compile_one(source: Path) -> Path:
         nonlocal done, said
 
         def build(entry: Path) -> None:
             command = (str(tools.gxx), *flags, "-include", str(headers), "-c", str(source), "-o", "object.o")
-            _run(command, entry, str(source.relative_to(folder.parent)))
+            _run(command, entry, str(source.relative_to(folder.parent)), compilers)
 
         entry, hit = cached("machine-object", keys[source], build)
         done += 1
@@ -235,15 +246,30 @@ def _compile_all(plan: _Plan, progress: Progress | None) -> list[Path]:
             say(f"compiling the CPU device, once for this processor: {missing} files")
             precompile = (*flags, "-x", "c++-header", str(headers), "-o", f"{headers}.gch")
             _run((str(tools.gxx), *precompile), Path(scratch), "the standard headers")
-        objects = dict(zip(order, pool.map(compile_one, order), strict=True))
+        compiling = [pool.submit(compile_one, source) for source in order]
+        stopped: StoppedError | None = None
+        for one in compiling:
+            try:
+                one.result()
+            except StoppedError as error:
+                stopped = error  # by one that failed, which tells why
+            except BaseException:
+                compilers.stop()
+                raise
+        if stopped is not None:
+            raise stopped
+        objects = dict(zip(order, (one.result() for one in compiling), strict=True))
     return [objects[source] for source in keys]
 
 
-def _run(command: tuple[str, ...], folder: Path, what: str) -> None:
+def _run(
+    command: tuple[str, ...], folder: Path, what: str, compilers: Compilers | None = None
+) -> None:
     try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        code, words = (compilers or Compilers()).run(command, folder, dict(os.environ))
     except OSError as error:
         raise MachineBuildError(f"the CPU device cannot be compiled: {error}") from None
-    if done.returncode != 0:
-        words = (done.stderr + done.stdout).strip()
-        raise MachineBuildError(f"the CPU device does not compile: {what} (exit {done.returncode})\n{words}")
+    if code != 0:
+        first = next((line for line in words.splitlines() if "error" in line), "")
+        cause = f": {first}" if first else ""
+        raise MachineBuildError(f"the CPU device does not compile: {what} (exit {code}){cause}\n{words}")

@@ -1,0 +1,71 @@
+"""The compile of the CPU device: what it is known by, and what is said when it fails."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from verify.device.guard import guarded
+from verify.device.machine_build import FOLDERS, MachineBuildError, _closure, _compile_all, _Plan
+from verify.harness.toolchain import find_toolchain
+from verify.resources import resource_folder
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "#include HEADER",
+        '#include /* its own */ "x.hpp"',
+        '#  include \\\n"x.hpp"',
+        '# /* a */ include "x.hpp"',
+        '#if __has_include("x.hpp")',
+        'asm(".incbin \\"x\\"");',
+    ],
+)
+def test_an_include_that_is_not_seen_is_refused(tmp_path: Path, line: str) -> None:
+    """Fault: a header that is read in a way that the key does not follow is edited, and nothing compiled."""
+    source = tmp_path / "a.cpp"
+    source.write_text(f"#include <vector>\n{line}\n")
+    with pytest.raises(MachineBuildError, match="only a plain #include"):
+        _closure(source, tmp_path)
+
+
+def test_the_machine_itself_has_plain_includes_alone() -> None:
+    """The twin: no source of the machine is refused, and what it includes is followed."""
+    root = resource_folder("machine")
+    sources = [file for folder in FOLDERS for file in (root / folder).glob("*.cpp")]
+    assert len(sources) > 50
+    assert all(len(_closure(source, root)) >= 2 for source in sources)
+
+
+def test_the_first_error_ends_the_build_and_is_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fault: all other files are compiled first, for minutes, and the reason is an exit code."""
+    monkeypatch.setenv("VERIFY_CACHE", str(tmp_path / "cache"))
+    started: list[str] = []
+
+    def counted(command: Sequence[str], **how: Any) -> AbstractContextManager[subprocess.Popen[bytes]]:
+        started.append(command[-3])
+        return guarded(command, **how)
+
+    monkeypatch.setattr("verify.harness.compile.guarded", counted)
+    tools = find_toolchain()
+    keys = {}
+    (tmp_path / "part").mkdir()
+    for number in range(40):
+        source = tmp_path / "part" / ("bad.cpp" if number == 0 else f"other{number}.cpp")
+        # The largest goes first.
+        source.write_text("int broken(;\n" + "//" + " " * 1000 if number == 0 else "int right;\n")
+        keys[source] = f"{number:032x}"
+    plan = _Plan(tools, tmp_path / "part", ("-std=c++20", f"-I{tmp_path}"), (), keys)
+    with pytest.raises(MachineBuildError) as caught:
+        _compile_all(plan, lambda _: None)
+    first = str(caught.value).splitlines()[0]
+    assert "part/bad.cpp (exit 1)" in first and "error: " in first
+    assert len([one for one in started if one.endswith(".cpp")]) < 30
