@@ -1,10 +1,10 @@
 """Times the FP4 and FP8 matvec kernels against a bf16 cuBLAS matvec, on one GPU, in one run.
 
-    python3 bench/matvec_bench.py [--only TEXT]
+    python3 bench/matvec_bench.py [--only TEXT] [--source FILE.cu]...
 
 Every figure is microseconds a call, the median over replays of a CUDA graph that holds many calls on
-different copies of the weights, together larger than the L2. Both kernels are first checked against FP64.
-Needs torch and nvcc.
+different copies of the weights, together larger than the L2. All kernels are first checked against FP64.
+--source adds variants of the FP4 kernel with its ABI. Needs torch and nvcc.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from flash_decode_bench import ROTATED_BYTES, STREAM_RATE, attempt, microseconds
+from flash_decode_bench import ROTATED_BYTES, attempt, microseconds
 from matvec_check import fp4_failures, fp8_failures, random_scales
-from matvec_library import Matvec, fp4_args, fp8_args, start_build
+from matvec_library import BENCH, CUDA, Matvec, Stream, fp4_args, fp8_args, start_build
 
 Call = Callable[[int], object]
 
@@ -91,49 +91,76 @@ def cublas_call(shape: Shape) -> tuple[Call, int]:
     return lambda index: torch.nn.functional.linear(x, weights[index % count]), count
 
 
-def build(folder: Path) -> tuple[Matvec, Matvec]:
-    """Builds both kernels side by side. Raises SystemExit with nvcc's output when one does not build."""
-    names = ("fp4_matvec", "fp8_matvec")
-    processes = [start_build(name, folder / f"{name}.so") for name in names]
-    for name, process in zip(names, processes, strict=True):
+def stream_call(stream: Stream, bytes_each: int) -> tuple[Call, int]:
+    """The reading of as many bytes as one copy of some weights and scales has."""
+    count = copies(bytes_each)
+    data = torch.randint(0, 256, (count, bytes_each // 16 * 16), device="cuda", dtype=torch.uint8)
+    return lambda index: stream.launch(data[index % count]), count
+
+
+@dataclass(frozen=True)
+class Built:
+    """What is timed: the FP4 kernel and its variants by name, the FP8 kernel, the read-only stream."""
+
+    fp4: dict[str, Matvec]
+    fp8: Matvec
+    stream: Stream
+
+
+def build(variants: list[Path], folder: Path) -> Built:
+    """Builds everything side by side. Raises SystemExit with nvcc's output when something does not build."""
+    sources = [CUDA / "fp4_matvec.cu", CUDA / "fp8_matvec.cu", BENCH / "stream.cu", *variants]
+    libraries = [folder / f"{number}-{source.stem}.so" for number, source in enumerate(sources)]
+    processes = [start_build(*pair) for pair in zip(sources, libraries, strict=True)]
+    for source, process in zip(sources, processes, strict=True):
         output, _ = process.communicate()
         if process.returncode:
-            raise SystemExit(f"{name}.cu does not build:\n{output}")
-    fp4, fp8 = (Matvec(folder / f"{name}.so", name) for name in names)
-    return fp4, fp8
+            raise SystemExit(f"{source} does not build:\n{output}")
+    own, fp8, stream, *others = libraries
+    fp4 = {"": Matvec(own, "fp4_matvec")}
+    for source, library in zip(variants, others, strict=True):
+        fp4[f" {source.stem}"] = Matvec(library, "fp4_matvec")
+    return Built(fp4, Matvec(fp8, "fp8_matvec"), Stream(stream))
 
 
-def bench(shape: Shape, fp4: Matvec, fp8: Matvec) -> None:
+def bench(shape: Shape, built: Built) -> None:
     """Times one shape and prints a line a contestant."""
     print(f"\n{shape.name}")
     call, count = cublas_call(shape)
     cublas = attempt(call, count)
     del call
     torch.cuda.empty_cache()
-    rows_choices = (0, 16, 32)
     kinds = [("NVFP4", "e4m3", 16), ("MXFP4", "e8m0", 32), ("FP4 bf16 scales", "bf16", 32)]
     recorded = {"NVFP4": shape.nvfp4, "MXFP4": shape.mxfp4}
     for name, scale_format, group in kinds:
-        for rows in rows_choices:
-            call, count, size = fp4_call(fp4, shape, scale_format, group, rows)
-            line(f"{name} rows {rows or 'auto'}", microseconds(call, count), size, cublas, recorded.get(name))
+        size = shape.n * shape.k // 2 + shape.n * shape.k // group * (2 if scale_format == "bf16" else 1)
+        call, count = stream_call(built.stream, size)
+        stream = microseconds(call, count)
+        del call
+        for variant, kernel in built.fp4.items():
+            call, count, _ = fp4_call(kernel, shape, scale_format, group, 0)
+            time = microseconds(call, count)
+            line(f"{name}{variant}", time, size, stream, cublas, recorded.get(name))
             del call
-    for rows in rows_choices:
-        call, count, size = fp8_call(fp8, shape, rows)
-        line(f"FP8 rows {rows or 'auto'}", microseconds(call, count), size, cublas, None)
+    call, count = stream_call(built.stream, shape.n * shape.k)
+    stream = microseconds(call, count)
+    del call
+    for rows in (0, 16, 32):
+        call, count, size = fp8_call(built.fp8, shape, rows)
+        line(f"FP8 rows {rows or 'auto'}", microseconds(call, count), size, stream, cublas, None)
         del call
     print(f"  {cublas or float('nan'):9.2f} us  bf16 cuBLAS")
     torch.cuda.empty_cache()
 
 
-def line(name: str, time: float, size: int, cublas: float | None, ggml: float | None) -> None:
-    """One result: time, share of the stream rate, and ratios to the rivals."""
-    rate = size / time * 1e6
+def line(name: str, time: float, size: int, stream: float, cublas: float | None, ggml: float | None) -> None:
+    """One result: time, the read-only stream's over it, and ratios to the rivals."""
     against = f"{cublas / time:5.2f} x cuBLAS" if cublas else ""
     if ggml:
         against += f"  {ggml / time:5.2f} x ggml*"
     print(
-        f"  {time:9.2f} us  {rate / 1e12:5.2f} TB/s {rate / STREAM_RATE:4.0%} of stream  {name:24} {against}"
+        f"  {time:9.2f} us  {size / time / 1e6:5.2f} TB/s  stream {stream:7.2f} us {stream / time:4.0%}  "
+        f"{name:24} {against}"
     )
 
 
@@ -141,15 +168,18 @@ def main() -> int:
     style = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=style)
     parser.add_argument("--only", default="", help="only shapes whose name contains this text")
+    parser.add_argument("--source", type=Path, action="append", default=[], help="a variant of FP4")
     options = parser.parse_args()
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}; * recorded on an H200 in 2026")
     with tempfile.TemporaryDirectory() as folder:
-        fp4, fp8 = build(Path(folder))
-        failures = fp4_failures(fp4) + fp8_failures(fp8)
+        built = build(options.source, Path(folder))
+        failures = fp8_failures(built.fp8)
+        for variant, kernel in built.fp4.items():
+            failures += [f"{failure}{variant}" for failure in fp4_failures(kernel)]
         print(f"{len(failures)} failures against FP64", *failures[:20], sep="\n  ")
         for shape in SHAPES:
             if options.only in shape.name:
-                bench(shape, fp4, fp8)
+                bench(shape, built)
     return 1 if failures else 0
 
 

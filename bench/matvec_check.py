@@ -65,7 +65,7 @@ def fp4_failures(kernel: Matvec) -> list[str]:
                 kernel.launch(fp4_args(weights, scales, tensor_scale, x, y, **options))
                 dense = decode_e2m1(weights) * decode_scales(scales, scale_format).repeat_interleave(group, 1)
                 terms = x.double()[:, None] * dense[None] * tensor_scale.double()
-                count = wrong(y, terms, 2, 8 * -(-k // 1024) + 18)
+                count = wrong(y, terms, 8, 16 * -(-k // 2816) + 32)
                 if count:
                     lines.append(
                         f"fp4 n={n} k={k} b={b} {scale_format}/{group} {out} rows={rows}: {count} wrong"

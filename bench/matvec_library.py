@@ -1,4 +1,4 @@
-"""Builds cuda/fp4_matvec.cu or cuda/fp8_matvec.cu as a shared library and calls its C ABI on tensors."""
+"""Builds the matvec kernels, and the read-only stream beside them, and calls their C ABIs on tensors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 
 import torch
 
-CUDA = Path(__file__).resolve().parent.parent / "cuda"
+BENCH = Path(__file__).resolve().parent
+CUDA = BENCH.parent / "cuda"
 SCALE_FORMATS = {"e4m3": 0, "e8m0": 1, "bf16": 2}
 OUTPUT_TYPES = {torch.bfloat16: 0, torch.float32: 1}
 
@@ -33,10 +34,10 @@ class Fp8Args(ctypes.Structure):
     )
 
 
-def start_build(name: str, library: Path, nvcc: str = "nvcc") -> subprocess.Popen[str]:
-    """Starts nvcc on cuda/NAME.cu; the library may be loaded once the process has ended with status 0."""
+def start_build(source: Path, library: Path, nvcc: str = "nvcc") -> subprocess.Popen[str]:
+    """Starts nvcc; the library may be loaded once the process has ended with status 0."""
     command = [nvcc, "-std=c++17", "-O3", "-lineinfo", "-arch=native", "-shared", "-Xcompiler", "-fPIC"]
-    command += ["-o", str(library), str(CUDA / f"{name}.cu")]
+    command += ["-o", str(library), str(source)]
     return subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
@@ -53,6 +54,22 @@ class Matvec:
         error = self._launch(ctypes.addressof(args), torch.cuda.current_stream().cuda_stream)
         if error:
             raise RuntimeError(f"{self.name}_launch: cudaError {error}")
+
+
+class Stream:
+    """The built read-only stream of bench/stream.cu."""
+
+    def __init__(self, path: Path) -> None:
+        self._launch = ctypes.CDLL(str(path)).stream_launch
+        self._launch.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p]
+        self._scratch = torch.zeros(4, dtype=torch.uint8, device="cuda")
+
+    def launch(self, data: torch.Tensor) -> None:
+        """Enqueues the reading of a contiguous tensor on the current stream. Raises RuntimeError."""
+        stream = torch.cuda.current_stream().cuda_stream
+        error = self._launch(data.data_ptr(), data.nbytes, self._scratch.data_ptr(), stream)
+        if error:
+            raise RuntimeError(f"stream_launch: cudaError {error}")
 
 
 def fp4_args(
