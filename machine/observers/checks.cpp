@@ -33,8 +33,12 @@ class CheckSet final : public Checks {
   void allocated(const Object& object) override {
     // An address may have been used before; registered memory lies outside the arena.
     if (object.kind == ObjectKind::global) written_.clear(object.base, object.size);
+    if (options_.racecheck) operations_.lifetime(object.allocated, object, true);
   }
-  void released(const Object& object) override { regions_.remove_all(object.base, object.size); }
+  void released(const Object& object) override {
+    if (options_.racecheck) operations_.lifetime(object.freed, object, false);
+    regions_.remove_all(object.base, object.size);
+  }
   bool host_access(std::uint64_t operation, AccessKind kind, std::uint64_t address, std::uint64_t bytes,
                    std::uint64_t pitch, std::uint64_t rows) override {
     return host_.access(operation, kind, address, bytes, pitch, rows);

@@ -1,6 +1,7 @@
 #include "observers/host_side.hpp"
 
 #include "memory/address_space.hpp"
+#include "memory/graph_memory.hpp"
 #include "observers/sink.hpp"
 
 namespace machine::checks {
@@ -42,7 +43,7 @@ bool HostSide::access(std::uint64_t operation, AccessKind kind, std::uint64_t ad
     return false;
   }
   if (object->state == ObjectState::freed) {
-    if (options_.memcheck) invalid(kind, address, bytes * rows, object, "the memory has been freed");
+    if (options_.memcheck) invalid(kind, address, bytes * rows, object, why_not_alive(*object));
     return false;
   }
   report_.transferred(bytes * rows);

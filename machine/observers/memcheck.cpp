@@ -4,6 +4,7 @@
 
 #include "exec/machine.hpp"
 #include "memory/address_space.hpp"
+#include "memory/graph_memory.hpp"
 
 namespace machine::checks {
 
@@ -126,7 +127,7 @@ Mask Memcheck::global(const WarpPoint& point, const Access& a, const Extent& s) 
       if (inside && at->state == ObjectState::live) continue;
       on &= ~(Mask{1} << l);
       const Object* near = at ? at : AddressSpace::instance().nearest(address);
-      const char* why = inside ? "the memory has been freed"
+      const char* why = inside ? why_not_alive(*at)
                         : at   ? "the access starts inside its object and ends past it"
                                : "the address lies in no object";
       invalid(point, l, a.space, verb_of(a.kind), a.width, address, near, why, inside ? kFreed : kOutside);

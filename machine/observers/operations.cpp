@@ -63,6 +63,20 @@ void Operations::begin(const Operation& operation) {
   }
   known.before.forget_below(oldest_kept_);
   known_[operation.id] = std::move(known);
+  if (const auto at = allocations_.find(operation.id); at != allocations_.end()) {
+    touched(operation.id, at->second);
+    allocations_.erase(at);
+  }
+}
+
+void Operations::lifetime(std::uint64_t operation, const Object& object, bool begins) {
+  const auto at = known_.find(operation);
+  const Range range{.address = object.base, .bytes = object.size, .writes = true, .begins = begins, .ends = !begins};
+  if (at == known_.end()) {
+    if (begins) allocations_[operation] = range;
+  } else if (!begins || at->second.told.kind != OperationKind::host) {
+    touched(operation, range);  // what the host allocates comes before all that uses it
+  }
 }
 
 void Operations::touched(std::uint64_t operation, Range range) {
@@ -77,6 +91,7 @@ void Operations::touched(std::uint64_t operation, Range range) {
   // Neighbouring host accesses make one range.
   auto& ranges = known.footprint->ranges;
   if (!ranges.empty() && range.rows == 1 && ranges.back().rows == 1 && ranges.back().writes == range.writes &&
+      ranges.back().begins == range.begins && ranges.back().ends == range.ends &&
       ranges.back().address + ranges.back().bytes == range.address) {
     ranges.back().bytes += range.bytes;
   } else {
@@ -169,8 +184,9 @@ void Operations::meet(const Range& range, const PageMap& pages, Meeting& m) {
         if (!written && !(range.writes && (page.marks.word(Deed::read, w) & bit) != 0)) continue;
         const Trace* there = trace_at(page, byte, written);
         // Volatile and atomic accesses are how a kernel and the host talk while it runs.
-        if (range.host && there && strong(there->touch)) continue;
+        if (range.host && !range.ends && there && strong(there->touch)) continue;
         m.found = true, m.address = at, m.here_writes = range.writes, m.there_writes = written;
+        m.here_range = &range;
         m.there = there;
         return;
       }
@@ -191,7 +207,9 @@ void Operations::meet(const Range& one, const Range& other, Meeting& m) {
     for (std::uint64_t j = 0; j < other.rows && !m.found; ++j) {
       const std::uint64_t low = std::max(one.address + i * one.pitch, other.address + j * other.pitch);
       const std::uint64_t high = std::min(one.address + i * one.pitch + one.bytes, other.address + j * other.pitch + other.bytes);
-      if (low < high) m.found = true, m.address = low, m.here_writes = one.writes, m.there_writes = other.writes;
+      if (low >= high) continue;
+      m.found = true, m.address = low, m.here_writes = one.writes, m.there_writes = other.writes;
+      m.here_range = &one, m.there_range = &other;
     }
 }
 
@@ -216,6 +234,7 @@ void Operations::compare(const Known& one, const Known& other) {
       m = turned;
       std::swap(m.here, m.there);
       std::swap(m.here_writes, m.there_writes);
+      std::swap(m.here_range, m.there_range);
     }
   }
   if (m.found) return report_race(one, other, m);
@@ -237,24 +256,33 @@ void Operations::report_race(const Known& one, const Known& other, const Meeting
   f.check = "racecheck";
   f.family = "race";
   f.kind = host ? "Race between the host and the device" : "Race between unordered operations";
-  const auto does = [](bool w) { return w ? " writes" : " reads"; };
-  f.message = name_of(first.told) + does(turn ? m.there_writes : m.here_writes) + " what " + name_of(second.told) +
-              does(turn ? m.here_writes : m.there_writes) + ", and neither is ordered after the other";
+  const Range *first_range = turn ? m.there_range : m.here_range, *second_range = turn ? m.here_range : m.there_range;
+  const auto does = [](bool w, const Range* r) { return r && r->ends ? " frees" : r && r->begins ? " allocates" : w ? " writes" : " reads"; };
+  const std::string what = name_of(first.told) + does(turn ? m.there_writes : m.here_writes, first_range) + " what " + name_of(second.told) +
+                           does(turn ? m.here_writes : m.there_writes, second_range);
+  const auto either = [&](bool Range::*is) { return (first_range && first_range->*is) || (second_range && second_range->*is); };
+  f.message = what + ", and neither is ordered after the other";
   // Kernels of one stream are unordered only where the later one was launched programmatically.
   const bool programmatic = one.told.kind == OperationKind::kernel && other.told.kind == OperationKind::kernel &&
                             one.told.stream == other.told.stream;
   const Known& later = one.told.id > other.told.id ? one : other;
   const Known& earlier = one.told.id > other.told.id ? other : one;
   if (programmatic)
-    f.message = name_of(first.told) + does(turn ? m.there_writes : m.here_writes) + " what " + name_of(second.told) +
-                does(turn ? m.here_writes : m.there_writes) + "; " + name_of(later.told) +
-                " was launched programmatically, and begins while the other still runs";
-  f.remedy = host ? "wait for the device work first: cudaStreamSynchronize, cudaEventSynchronize or cudaDeviceSynchronize"
+    f.message = what + "; " + name_of(later.told) + " was launched programmatically, and begins while the other still runs";
+  f.remedy = host && either(&Range::ends)
+                 ? "wait for the last use before cudaFree: it does not wait for memory of cudaMallocAsync or of a graph"
+             : host ? "wait for the device work first: cudaStreamSynchronize, cudaEventSynchronize or cudaDeviceSynchronize"
+             : either(&Range::ends)
+                 ? "free it behind its last use: on the stream of that, or let the freeing stream wait for an event recorded after it "
+                   "(cudaEventRecord, cudaStreamWaitEvent)"
+             : either(&Range::begins)
+                 ? "use it behind its allocation: on the stream of that, or let the using stream wait for an event recorded after it "
+                   "(cudaEventRecord, cudaStreamWaitEvent)"
              : programmatic
                  ? "call cudaGridDependencySynchronize() in kernel " + demangled(later.told.name) +
                        " before this access; it waits until kernel " + demangled(earlier.told.name) + " has ended"
-                  : "record an event after the first and let the second's stream wait for it (cudaEventRecord, "
-                    "cudaStreamWaitEvent), or use one stream";
+                 : "record an event after the first and let the second's stream wait for it (cudaEventRecord, "
+                   "cudaStreamWaitEvent), or use one stream";
   f.address = describe_address(m.address, AddressSpace::instance().find(m.address));
   f.sites.push_back(site_in(first.told, first.footprint->launch, turn ? m.there : m.here));
   f.sites.push_back(site_in(second.told, second.footprint->launch, turn ? m.here : m.there));

@@ -23,6 +23,8 @@ struct Range {
   std::uint64_t address = 0, bytes = 0, pitch = 0, rows = 1;
   bool writes = false;
   bool host = false;  // the host's own program, not a copy
+  // Not touched, but allocated or freed: what else touches it must come after the one and before the other.
+  bool begins = false, ends = false;
 };
 
 // What one operation touched.
@@ -41,6 +43,8 @@ class Operations {
 
   void begin(const Operation& operation);
   void touched(std::uint64_t operation, Range range);
+  // An object's memory begins or ends with an operation, which may be one that has yet to begin.
+  void lifetime(std::uint64_t operation, const Object& object, bool begins);
   void launched(std::uint64_t operation, Footprint footprint);
   void end(const Operation& operation);
 
@@ -56,6 +60,8 @@ class Operations {
     bool found = false, here_writes = false, there_writes = false;
     const Trace* here = nullptr;
     const Trace* there = nullptr;
+    const Range* here_range = nullptr;
+    const Range* there_range = nullptr;
   };
 
   bool ordered(std::uint64_t kept, std::uint64_t id, const Known& known) const {
@@ -72,6 +78,7 @@ class Operations {
 
   report::Report& report_;
   std::map<std::uint64_t, Known> known_;
+  std::map<std::uint64_t, Range> allocations_;  // by operations that have not begun
   std::deque<std::uint64_t> kept_;  // operations with a footprint, oldest first
   std::uint64_t oldest_kept_ = 0;   // no kept id is smaller
   std::size_t kept_pages_ = 0;

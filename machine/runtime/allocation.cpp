@@ -1,8 +1,10 @@
 // Memory that the program allocates, registers and frees: plain, pinned, managed, pitched, stream-ordered.
 #include <cstring>
 #include <map>
+#include <set>
 
 #include "memory/address_space.hpp"
+#include "memory/graph_memory.hpp"
 #include "runtime/api.hpp"
 #include "runtime/capture.hpp"
 #include "runtime/host_guard.hpp"
@@ -49,7 +51,7 @@ cudaError_t allocate_now(const char* call, ObjectKind kind, void** result, std::
 
 const Object& live_object_at(const void* pointer, bool host_memory) {
   const Object* object = AddressSpace::instance().find(address_of(pointer));
-  if (object && object->base == address_of(pointer) && object->state == ObjectState::freed)
+  if (object && object->base == address_of(pointer) && object->state == ObjectState::freed && !machine::of_graph(object->base))
     fail(cudaErrorInvalidValue, "the memory was freed before (double free)");
   const bool fits = object && object->base == address_of(pointer) &&
                     (object->kind == ObjectKind::pinned) == host_memory &&
@@ -61,14 +63,29 @@ const Object& live_object_at(const void* pointer, bool host_memory) {
   return *object;
 }
 
-// Freeing waits for the device, as the documentation of cudaFree says it does.
+// Bases of what cudaMallocAsync gave out.
+std::set<std::uint64_t>& stream_ordered() {
+  static auto* const only = new std::set<std::uint64_t>;
+  return *only;
+}
+
+// Freeing waits for the device, as the documentation of cudaFree says it does. For memory of a pool or of a graph it says that
+// the last use is taken to be over: the device is waited for here as well, but the host's program is not ordered behind it.
 cudaError_t free_now(const char* call, const void* pointer, bool host_memory) {
   return entry(call, [&](Lock& lock) {
     if (!pointer) return cudaSuccess;
-    live_object_at(pointer, host_memory);
-    schedule().wait_for_all(lock);
-    forget_host_memory(address_of(pointer));
-    const Object* object = AddressSpace::instance().release(address_of(pointer), host_access_operation());
+    const std::uint64_t base = live_object_at(pointer, host_memory).base;
+    if (machine::of_graph(base) || stream_ordered().contains(base)) schedule().settle(lock);
+    else schedule().wait_for_all(lock);
+    if (machine::of_graph(base)) {
+      const Object* object = AddressSpace::instance().find(base);
+      require(machine::end_life(*object, host_access_operation()), cudaErrorInvalidValue,
+              "the graph that owns the memory has freed it before (double free)");
+      tell([object](machine::Observer& checks) { checks.released(*object); });
+      return cudaSuccess;
+    }
+    forget_host_memory(base);
+    const Object* object = AddressSpace::instance().release(base, host_access_operation());
     if (object) {
       unguard(*object);
       tell([object](machine::Observer& checks) { checks.released(*object); });
@@ -102,6 +119,7 @@ cudaError_t allocate_ordered(const char* call, void** result, std::size_t bytes,
     if (bytes == 0) return cudaSuccess;
     if (stream.capture) {
       const Object& object = allocate(ObjectKind::global, bytes, host_access_operation());
+      machine::give_to_graph(object);
       *result = pointer_to(object);
       capture_allocation(stream, object.base, bytes);
       return cudaSuccess;
@@ -109,6 +127,7 @@ cudaError_t allocate_ordered(const char* call, void** result, std::size_t bytes,
     TaskPtr task = enqueue(stream, AllocateWork{}, lock);
     const Object& object = allocate(ObjectKind::global, bytes, task->told.id);
     pool_took(bytes);
+    stream_ordered().insert(object.base);
     *result = pointer_to(object);
     return cudaSuccess;
   });
@@ -131,7 +150,7 @@ cudaError_t attributes_of(cudaPointerAttributes* result, const void* pointer) {
   const Object* object = AddressSpace::instance().find(address_of(pointer));
   result->type = cudaMemoryTypeUnregistered;
   result->device = -2;
-  if (!object || object->state == ObjectState::freed) return cudaSuccess;
+  if (!object || (object->state == ObjectState::freed && !machine::of_graph(object->base))) return cudaSuccess;
   void* same = const_cast<void*>(pointer);
   const bool host = object->kind == ObjectKind::pinned || object->kind == ObjectKind::registered;
   result->type = object->kind == ObjectKind::managed ? cudaMemoryTypeManaged : host ? cudaMemoryTypeHost : cudaMemoryTypeDevice;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "memory/graph_memory.hpp"
 #include "runtime/api.hpp"
 #include "runtime/graph.hpp"
 
@@ -84,7 +85,7 @@ bool joined(const Capture& capture) {
 void capture_work(CUstream_st& stream, Work work) {
   if (const auto* release = std::get_if<ReleaseWork>(&work)) {
     const std::uint64_t address = release->address;
-    append(stream, cudaGraphNodeTypeMemFree, MarkerWork{}).freed = address;
+    append(stream, cudaGraphNodeTypeMemFree, of_graph(address) ? Work{*release} : Work{MarkerWork{}}).freed = address;
     return;
   }
   const auto type = type_of(work);
@@ -93,7 +94,7 @@ void capture_work(CUstream_st& stream, Work work) {
 }
 
 void capture_allocation(CUstream_st& stream, std::uint64_t address, std::size_t bytes) {
-  auto& node = append(stream, cudaGraphNodeTypeMemAlloc, MarkerWork{});
+  auto& node = append(stream, cudaGraphNodeTypeMemAlloc, AllocateWork{address});
   node.allocation.dptr = reinterpret_cast<void*>(address);
   node.allocation.bytesize = bytes;
 }

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "memory/address_space.hpp"
+#include "memory/graph_memory.hpp"
 #include "runtime/api.hpp"
 #include "runtime/graph.hpp"
 #include "runtime/session.hpp"
@@ -281,7 +282,7 @@ cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t* node, cudaGraph_t g, cons
   return code;
 }
 
-// The address is fixed when the node is made; the memory lives until the graph's program frees it.
+// The address is fixed when the node is made; the memory lives from this node on, until a free node or the program frees it.
 cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t* node, cudaGraph_t g, const cudaGraphNode_t* after, size_t n,
                                      cudaMemAllocNodeParams* p) {
   return entry("cudaGraphAddMemAllocNode", [&](Lock&) {
@@ -290,8 +291,9 @@ cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t* node, cudaGraph_t g, const
         machine::AddressSpace::instance().allocate(machine::ObjectKind::global, p->bytesize, 512, {}, host_access_operation());
     require(object, cudaErrorMemoryAllocation, "the device has not that much memory");
     tell([object](machine::Observer& checks) { checks.allocated(*object); });
+    machine::give_to_graph(*object);
     p->dptr = reinterpret_cast<void*>(object->base);
-    *node = &add_node(graph_of(g), cudaGraphNodeTypeMemAlloc, MarkerWork{}, after, n);
+    *node = &add_node(graph_of(g), cudaGraphNodeTypeMemAlloc, AllocateWork{object->base}, after, n);
     (*node)->allocation = *p;
     return cudaSuccess;
   });
@@ -304,7 +306,10 @@ cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node, cudaMemAllocNod
   });
 }
 cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t* node, cudaGraph_t g, const cudaGraphNode_t* after, size_t n, void* pointer) {
-  cudaError_t code = add("cudaGraphAddMemFreeNode", node, g, after, n, cudaGraphNodeTypeMemFree, [] { return MarkerWork{}; });
+  cudaError_t code = add("cudaGraphAddMemFreeNode", node, g, after, n, cudaGraphNodeTypeMemFree, [&]() -> Work {
+    const auto address = reinterpret_cast<std::uint64_t>(pointer);
+    return machine::of_graph(address) ? Work{ReleaseWork{address}} : Work{MarkerWork{}};
+  });
   if (code == cudaSuccess) (*node)->freed = reinterpret_cast<std::uint64_t>(pointer);
   return code;
 }

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "memory/address_space.hpp"
+#include "memory/graph_memory.hpp"
 #include "runtime/api.hpp"
 #include "runtime/options.hpp"
 
@@ -53,7 +54,7 @@ const Object& device_object(std::uint64_t address, std::uint64_t bytes, const ch
   const Object* object = AddressSpace::instance().find(address);
   if (!object) fail(cudaErrorInvalidValue, std::string("the ") + role + " is no device memory");
   if (options().has_tool("memcheck")) return *object;
-  if (object->state == ObjectState::freed) fail(cudaErrorInvalidValue, std::string("the ") + role + " has been freed");
+  if (object->state == ObjectState::freed && !of_graph(object->base)) fail(cudaErrorInvalidValue, std::string("the ") + role + " has been freed");
   if (!object->contains(address, bytes))
     fail(cudaErrorInvalidValue, std::to_string(bytes) + " bytes at offset " + std::to_string(address - object->base) +
                                     " leave the " + role + ", " + describe(*object));

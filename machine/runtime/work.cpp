@@ -9,6 +9,7 @@
 #include <new>
 
 #include "memory/address_space.hpp"
+#include "memory/graph_memory.hpp"
 #include "runtime/api.hpp"
 #include "runtime/exit.hpp"
 #include "runtime/host_guard.hpp"
@@ -128,7 +129,21 @@ void launch_kernel(const KernelWork& work, const Task& task) {
   if (result.status != LaunchStatus::ok) set_context_error(launch_error(result.status));
 }
 
+void begin_life_of(const AllocateWork& work, const Operation& operation) {
+  const Object* object = work.address != 0 ? AddressSpace::instance().find(work.address) : nullptr;
+  if (!object) return;
+  begin_life(*object, operation.id);
+  if (observer()) observer()->allocated(*object);
+}
+
 void release(const ReleaseWork& work, const Operation& operation) {
+  if (of_graph(work.address)) {
+    const Object* object = AddressSpace::instance().find(work.address);
+    if (!end_life(*object, operation.id))
+      report_api_error(operation.name.c_str(), cudaErrorInvalidValue, "the graph that owns the memory has freed it before (double free)");
+    else if (observer()) observer()->released(*object);
+    return;
+  }
   const Object* object = AddressSpace::instance().release(work.address, operation.id);
   if (!object) return;
   unguard(*object);
@@ -143,7 +158,7 @@ struct Perform {
   void operator()(const CopyWork& work) const { copy(work, operation); }
   void operator()(const SetWork& work) const { set(work, operation); }
   void operator()(const HostWork& work) const { work.call(); }
-  void operator()(const AllocateWork&) const {}  // the object exists since the call; the operation only dates it
+  void operator()(const AllocateWork& work) const { begin_life_of(work, operation); }
   void operator()(const ReleaseWork& work) const { release(work, operation); }
 };
 

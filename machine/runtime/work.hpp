@@ -59,7 +59,7 @@ struct HostWork {
 };
 
 struct AllocateWork {
-  std::uint64_t address = 0;
+  std::uint64_t address = 0;  // of a graph's memory; 0: the object lives since the call, the operation only dates it
 };
 struct ReleaseWork {
   std::uint64_t address = 0;
