@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from verify.harness.cache import cache_folder
 from verify.resources import resource_folder
 
 CHECKOUT = resource_folder("cuda").parent
 EXAMPLE = CHECKOUT / "examples" / "row_softmax"
+CACHE = cache_folder()
 pytest_plugins = ("pytester",)
 
 
@@ -15,6 +17,7 @@ pytest_plugins = ("pytester",)
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """A user's folder with one kernel, its contract and its fixtures."""
     monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))
+    monkeypatch.setenv("VERIFY_CACHE", str(CACHE))  # pytester has a home of its own
     for file in EXAMPLE.iterdir():
         if file.is_file():
             (pytester.path / file.name).write_bytes(file.read_bytes())

@@ -243,12 +243,18 @@ def _kinds() -> Iterator[Path]:
 def _entries() -> Iterator[tuple[float, int, Path]]:
     """(last use, bytes, path) of every finished entry."""
     for kind in _kinds():
-        for entry in kind.iterdir():
-            if _ENTRY.fullmatch(entry.name) and _is_own_folder(entry):
+        for name in os.listdir(kind):
+            entry = kind / name
+            if _ENTRY.fullmatch(name) and _is_own_folder(entry):
                 with contextlib.suppress(OSError):
-                    stamp = entry / _STAMP
-                    used = (stamp if stamp.exists() else entry).stat().st_mtime
-                    yield used, _size(entry), entry
+                    yield _last_use(entry), _size(entry), entry
+
+
+def _last_use(entry: Path) -> float:
+    try:
+        return os.lstat(entry / _STAMP).st_mtime
+    except OSError:
+        return entry.lstat().st_mtime
 
 
 def _is_own_folder(path: Path) -> bool:
@@ -259,8 +265,12 @@ def _is_own_folder(path: Path) -> bool:
     return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
 
 
-def _size(folder: Path) -> int:
-    return sum(file.lstat().st_size for file in folder.rglob("*") if not file.is_dir())
+def _size(folder: Path | str) -> int:
+    with os.scandir(folder) as files:
+        return sum(
+            _size(f.path) if f.is_dir(follow_symlinks=False) else f.stat(follow_symlinks=False).st_size
+            for f in files
+        )
 
 
 def _remove(entry: Path) -> bool:
