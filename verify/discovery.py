@@ -110,8 +110,11 @@ def check_contract(contract: Contract, path: Path) -> None:
 
 
 def is_own(contract: Contract) -> bool:
-    """Whether it is one of the suite's own, whose sources and fixtures have folders of their own."""
-    folder = contract.directory.resolve()
+    """Whether it is one of the suite's own, whose sources and fixtures have folders of their own.
+
+    Also where its source is a copy in another folder, as a planted fault's is.
+    """
+    folder = (contract.file.parent if contract.file.name else contract.directory).resolve()
     return _OWN in (folder, *folder.parents)
 
 
