@@ -5,35 +5,10 @@
 #include "memory/address_space.hpp"
 #include "memory/pool.hpp"
 #include "observers/extent.hpp"
-#include "observers/same_value.hpp"
 
 namespace machine::checks {
 
 namespace {
-
-bool conflicts(Touch a, Touch b) { return writes(a) || writes(b); }
-
-// Whether any recorded kind on this line could conflict with `t`.
-bool may_conflict(const Line& line, Touch t) {
-  constexpr std::uint8_t writing = 1 << unsigned(Touch::write) | 1 << unsigned(Touch::strong_write) | 1 << unsigned(Touch::atomic);
-  return writes(t) ? line.touched != 0 : (line.touched & writing) != 0;
-}
-
-template <class L, class F>
-void each_entry(L& line, F&& f) {
-  if (line.first.bytes != 0) f(line.first);
-  if (line.more)
-    for (auto& e : *line.more) f(e);
-}
-
-// Whether a store by the lanes of `entry` leaves these bytes of a line as they are.
-bool keeps(const Access* access, const Entry& entry, std::uint64_t line_address, Bytes bytes) {
-  for (; bytes != 0; bytes &= bytes - 1) {
-    const unsigned byte = lowest(bytes);
-    if (!stores_same_value(access, entry.lane(byte), 0, false, line_address + byte, 1)) return false;
-  }
-  return true;
-}
 
 // Calls f(page, first byte in it, bytes) for the pages of a stretch of memory.
 template <class F>
@@ -280,137 +255,6 @@ void GlobalRaces::run(const BlockOrder& order, unsigned warp, std::uint64_t addr
     touch(order, warp, sheet_of(pages_.at(address)).line(address), line_address, entry, access);
     address += count;
   }
-}
-
-void GlobalRaces::touch(const BlockOrder& order, unsigned warp, Line& line, std::uint64_t line_address, const Entry& entry,
-                        const Access* access) {
-  if (line.touched == 0) {
-    line.first = entry;
-    line.touched = static_cast<std::uint8_t>(1u << static_cast<unsigned>(entry.touch));
-    return;
-  }
-  // The same access again: the usual case of a loop without a barrier.
-  Entry& first = line.first;
-  if (!line.more && first.block == entry.block && first.bytes == entry.bytes && first.touch == entry.touch &&
-      first.read_only == entry.read_only && first.same_threads(entry) && first.warps == entry.warps) {
-    first.stamp = entry.stamp, first.pc = entry.pc, first.sequence = entry.sequence;
-    first.section = entry.section, first.unfenced = entry.unfenced;
-    return;
-  }
-  if (may_conflict(line, entry.touch))
-    each_entry(line, [&](Entry& earlier) {
-      const Bytes common = earlier.bytes & entry.bytes;
-      if (common == 0 || !conflicts(earlier.touch, entry.touch)) return;
-      compare(order, warp, line, line_address, entry, earlier, access);
-      if (strong(entry.touch) && writes(entry.touch) && writes(earlier.touch))
-        earlier.overwritten |= !keeps(access, entry, line_address, common);
-    });
-  remember(order, warp, line, entry);
-}
-
-void GlobalRaces::compare(const BlockOrder& order, unsigned warp, const Line& line, std::uint64_t line_address,
-                          const Entry& entry, const Entry& earlier, const Access* access) {
-  const bool own_block = earlier.block == entry.block;
-  const bool async_before = earlier.touch == Touch::async_read;
-  if (entry.read_only || earlier.read_only) compare_read_only(order, warp, line_address, entry, earlier);
-  if (own_block && !async_before && earlier.stamp < order.warp(warp).barrier_floor) return;
-  const bool both_store = earlier.touch != Touch::atomic && writes(earlier.touch) && entry.touch != Touch::atomic && writes(entry.touch);
-  bool updates = false;  // volatile stores, of which one may be lost
-  if (strong(entry.touch) && strong(earlier.touch)) {
-    const bool narrow = !own_block && (entry.block_scope || earlier.block_scope);
-    const bool lockstep = own_block && entry.is_volatile && earlier.is_volatile && (earlier.warps & entry.warps) != 0;
-    updates = !narrow && !lockstep;
-    if (updates && !(both_store && entry.is_volatile && earlier.is_volatile)) return;
-  }
-  for (Bytes rest = entry.bytes & earlier.bytes; rest != 0;) {
-    const unsigned byte = lowest(rest);
-    // Bytes that the same two lanes share are judged together.
-    const unsigned step = std::min(entry.affine ? 1u << entry.shift : 128u, earlier.affine ? 1u << earlier.shift : 128u);
-    const Bytes shared = rest & bytes_mask(byte / step * step, step);
-    rest &= ~shared;
-    const unsigned lane = entry.lane(byte);
-    for (std::uint32_t warps = earlier.warps; warps != 0; warps &= warps - 1) {
-      const unsigned by = static_cast<unsigned>(std::countr_zero(warps));
-      Mask by_lanes = earlier.lanes_of(byte);
-      if (own_block && by == warp && !async_before) by_lanes &= ~entry.lanes_of(byte);
-      if (by_lanes == 0) continue;
-      const unsigned actor = async_before ? async_actor(by) : by;
-      for (; by_lanes != 0; by_lanes &= by_lanes - 1) {
-        const unsigned by_lane = static_cast<unsigned>(std::countr_zero(by_lanes));
-        const Relation relation = order.relation(warp, lane, earlier.block, actor, by_lane, earlier.stamp);
-        const std::uint64_t address = line_address + byte;
-        const unsigned now_actor = entry.touch == Touch::async_read ? async_actor(warp) : warp;
-        const Party now{entry.block, now_actor, lane, entry.pc, entry.touch}, then{earlier.block, actor, by_lane, earlier.pc, earlier.touch};
-        if (relation == Relation::ordered) {
-          if (!own_block && locks_.of_one_lock(earlier.section, entry.section)) compare_in_section(now, then, entry, earlier, order, address);
-          continue;
-        }
-        // An atomic that an ordered, later atomic of the same place has seen: coherence orders it, no fence needed.
-        if (strong(earlier.touch) && !strong(entry.touch) && seen_since(order, warp, line, earlier, lane, byte)) continue;
-        const bool one_instruction =
-            own_block && by == warp && earlier.pc == entry.pc && earlier.stamp == entry.stamp;
-        bool same = both_store && !earlier.overwritten;
-        for (Bytes left = same ? shared : 0; left != 0 && same; left &= left - 1)
-          same = stores_same_value(access, lane, by_lane, one_instruction, line_address + lowest(left), 1);
-        if (updates && (same || relation != Relation::unordered || !lost_update(order, warp, line, entry, earlier, lane, byte))) continue;
-        const Conflict conflict = updates ? Conflict::volatile_data : conflict_of(relation, now, then, same);
-        report_.race(order, now, then, earlier.stamp, relation, conflict, Space::global, address,
-                     AddressSpace::instance().find(address));
-        told_ = true;
-        if (!is_warning(conflict)) break;
-      }
-    }
-  }
-}
-
-// A load through the read-only path and a write, where the later of the two is in order: the race check has nothing to say.
-void GlobalRaces::compare_read_only(const BlockOrder& order, unsigned warp, std::uint64_t line_address, const Entry& entry,
-                                    const Entry& earlier) {
-  for (Bytes rest = entry.bytes & earlier.bytes; rest != 0; rest &= rest - 1) {
-    const unsigned byte = lowest(rest), lane = entry.lane(byte);
-    for (std::uint32_t warps = earlier.warps; warps != 0; warps &= warps - 1) {
-      const unsigned by = static_cast<unsigned>(std::countr_zero(warps));
-      const Mask lanes = earlier.lanes_of(byte);
-      const bool own = earlier.block == entry.block && by == warp && (lanes >> lane & 1) != 0;
-      const unsigned by_lane = own ? lane : static_cast<unsigned>(std::countr_zero(lanes));
-      if (!own && order.relation(warp, lane, earlier.block, by, by_lane, earlier.stamp) != Relation::ordered) continue;
-      const std::uint64_t address = line_address + byte;
-      const Party before{earlier.block, by, by_lane, earlier.pc, earlier.touch};
-      report_.read_only({entry.block, warp, lane, entry.pc, entry.touch}, &before, address, AddressSpace::instance().find(address));
-      told_ = true;
-      return;
-    }
-  }
-}
-
-// Two accesses of sections of one lock, in order as run. The blocks may take the lock in the other order.
-void GlobalRaces::compare_in_section(const Party& now, const Party& before, const Entry& entry, const Entry& earlier,
-                                     const BlockOrder& order, std::uint64_t address) {
-  if (earlier.unfenced)
-    report_.race(order, before, now, entry.stamp, Relation::one_sided, Conflict::one_sided, Space::global, address,
-                 AddressSpace::instance().find(address));
-  Locks::note(*held_, entry.section, {now, before, entry.stamp, address});
-}
-
-// Whether a volatile store may overwrite another one that it should have come after. A flag that is set in turns is not such:
-// its thread has seen the other's value and stores one of its own.
-bool GlobalRaces::lost_update(const BlockOrder& order, unsigned warp, const Line& line, const Entry& entry, const Entry& earlier,
-                              unsigned lane, unsigned byte) {
-  return !seen_since(order, warp, line, earlier, lane, byte) || report_.updates_volatile(entry.pc);
-}
-
-// Whether a strong access to the same place after `earlier`, which may have seen it, comes before what the lane does now.
-bool GlobalRaces::seen_since(const BlockOrder& order, unsigned warp, const Line& line, const Entry& earlier, unsigned lane,
-                             unsigned byte) const {
-  bool seen = false;
-  each_entry(line, [&](const Entry& later) {
-    if (seen || !strong(later.touch) || later.sequence <= earlier.sequence || (later.bytes >> byte & 1) == 0) return;
-    const unsigned by = static_cast<unsigned>(std::countr_zero(later.warps));
-    for (Mask lanes = later.lanes_of(byte); lanes != 0 && !seen; lanes &= lanes - 1)
-      seen = order.relation(warp, lane, later.block, by, static_cast<unsigned>(std::countr_zero(lanes)), later.stamp) ==
-             Relation::ordered;
-  });
-  return seen;
 }
 
 void GlobalRaces::remember(const BlockOrder& order, unsigned warp, Line& line, const Entry& entry) {

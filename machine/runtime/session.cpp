@@ -189,7 +189,9 @@ void report_host_dereference(std::uint64_t address) {
 
 void conclude_launch(const std::string& kernel, const LaunchResult& result) {
   std::lock_guard guard(session().report_mutex);
-  session().report.launched(checks::demangled(kernel), result);
+  LaunchResult readable = result;
+  readable.message = checks::one_line(result.message);
+  session().report.launched(checks::demangled(kernel), readable);
 }
 
 void mark_loaded() {

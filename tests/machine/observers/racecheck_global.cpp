@@ -45,6 +45,24 @@ void ticket_with_writers_fence_only_is_a_warning() {
 }
 void missing_barrier_before_the_release_is_seen() { EXPECT(play(Scope::gpu, true, true, false).count("racecheck") == 1); }
 
+void value_that_an_atomic_changed_is_not_that_of_the_store() {
+  // Memory holds what the second store writes, but the first one wrote something else. Only these two are unordered.
+  Stage s({"racecheck"}, kText, 3, 32, 0, true);
+  const std::uint64_t place = s.allocate(4);
+  std::array<std::uint64_t, 32> two{};
+  two.fill(2);
+  *reinterpret_cast<std::uint32_t*>(place) = 1;
+  s.begin();
+  s.touch(0, 0, 0, kStore, Space::global, place, 0, 4, 1);
+  s.fence(0, 0, 1);
+  s.touch(0, 0, 2, kAtomic, Space::global, place, 0, 4, 1, Order::relaxed, Scope::gpu);
+  *reinterpret_cast<std::uint32_t*>(place) = 2;
+  s.touch(1, 0, 3, kStore, Space::global, place, 0, 4, 1, Order::weak, Scope::none, two.data());
+  s.end();
+  EXPECT(s.count("racecheck", report::Level::warning) == 0);
+  EXPECT(s.count("racecheck") == 1);
+}
+
 void fence_by_every_writer_then_barrier_counts() {
   Stage s({"racecheck"}, kText, 2, 64, 0, true);
   const std::uint64_t data = s.allocate(4096), flag = s.allocate(4);
@@ -320,7 +338,7 @@ int main() {
 #define T(name) {#name, name}
   return run({T(ticket_with_fences_is_silent), T(ticket_without_fences_is_seen), T(ticket_with_block_fence_is_seen),
               T(ticket_with_writers_fence_only_is_a_warning), T(missing_barrier_before_the_release_is_seen),
-              T(fence_by_every_writer_then_barrier_counts), T(acquire_and_release_order),
+              T(value_that_an_atomic_changed_is_not_that_of_the_store), T(fence_by_every_writer_then_barrier_counts), T(acquire_and_release_order),
               T(volatile_flag_without_fence_orders_nothing), T(plain_reset_against_atomics_is_seen),
               T(atomics_of_many_threads_do_not_race), T(block_scope_atomics_across_blocks_are_seen),
               T(blocks_writing_the_same_bytes_are_seen), T(different_bytes_of_a_word_do_not_race),

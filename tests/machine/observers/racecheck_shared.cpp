@@ -131,6 +131,51 @@ void same_value_is_a_warning() {
   EXPECT(t.count("racecheck") == 1);
 }
 
+constexpr Collective kOrderNothing[] = {Collective::shuffle, Collective::vote, Collective::match, Collective::reduce};
+
+void write_behind_a_read_and_a_collective_is_a_warning() {
+  for (const Collective kind : kOrderNothing) {
+    Stage s({"racecheck"}, kText, 1, 64, 512);
+    s.begin();
+    s.touch(0, 0, 1, kLoad, Space::shared, 0, 0, 4);
+    s.fork(0).collective(s.at(0, 0, 0), kind, kFullMask);
+    s.touch(0, 0, 1, kLoad, Space::shared, 0, 0, 4, 1);  // the writer's own, behind the collective
+    s.touch(0, 0, 0, kStore, Space::shared, 0, 0, 4, 1);
+    s.end();
+    EXPECT(s.count("racecheck") == 0);
+    EXPECT(s.count("racecheck", report::Level::warning) == 1);
+    EXPECT(s.report.findings()[0].kind.find("Ordered by a warp collective only") == 0);
+  }
+}
+void write_behind_a_collective_of_half_the_warp_is_seen() {
+  Stage s({"racecheck"}, kText, 1, 64, 512);
+  s.begin();
+  s.touch(0, 0, 1, kLoad, Space::shared, 0, 0, 4);
+  s.fork(0).collective(s.at(0, 0, 0, 0xffff), Collective::shuffle, 0xffff);
+  s.touch(0, 0, 0, kStore, Space::shared, 0, 0, 4, 1);
+  s.end();
+  EXPECT(s.count("racecheck") == 1);
+}
+void write_beside_a_read_behind_the_collective_is_seen() {
+  Stage s({"racecheck"}, kText, 1, 64, 512);
+  s.begin();
+  s.touch(0, 0, 1, kLoad, Space::shared, 0, 0, 4);
+  s.fork(0).collective(s.at(0, 0, 0), Collective::shuffle, kFullMask);
+  s.touch(0, 0, 1, kLoad, Space::shared, 0, 0, 4, 2);
+  s.touch(0, 0, 0, kStore, Space::shared, 0, 0, 4, 1);
+  s.end();
+  EXPECT(s.count("racecheck") == 1);
+}
+void read_behind_a_write_and_a_collective_is_seen() {
+  Stage s({"racecheck"}, kText, 1, 64, 512);
+  s.begin();
+  s.touch(0, 0, 0, kStore, Space::shared, 0, 0, 4, 1);
+  s.fork(0).collective(s.at(0, 0, 0), Collective::shuffle, kFullMask);
+  s.touch(0, 0, 1, kLoad, Space::shared, 0, 0, 4);
+  s.end();
+  EXPECT(s.count("racecheck") == 1);
+}
+
 void async_copy_is_ordered_by_wait_and_barrier() {
   Stage s({"racecheck"}, kText, 1, 64, 1024);
   const std::uint64_t in = s.allocate(1024);
@@ -424,6 +469,8 @@ int main() {
   return run({T(missing_barrier_between_warps_is_seen), T(barrier_orders_warps), T(missing_barrier_before_overwriting_is_seen),
               T(lockstep_inside_a_warp_is_seen), T(own_element_needs_no_sync), T(syncwarp_orders_lanes),
               T(partial_syncwarp_orders_its_lanes_only), T(neighbouring_bytes_do_not_collide), T(same_value_is_a_warning),
+              T(write_behind_a_read_and_a_collective_is_a_warning), T(write_behind_a_collective_of_half_the_warp_is_seen),
+              T(write_beside_a_read_behind_the_collective_is_seen), T(read_behind_a_write_and_a_collective_is_seen),
               T(async_copy_is_ordered_by_wait_and_barrier), T(missing_wait_is_seen), T(own_copy_without_wait_is_seen),
               T(own_copy_needs_only_the_wait), T(wait_without_barrier_is_seen), T(only_the_waited_group_is_ordered),
               T(refill_before_barrier_is_seen), T(slot_reuse_forgets_the_block_before), T(named_barrier_orders_those_that_meet),
