@@ -33,6 +33,9 @@ Work host_node(const cudaHostNodeParams* params);
 // The work that a node of the same type may take over; throws when the type differs.
 void replace_work(CUgraphNode_st& node, Work work);
 
+// Both copy between the same kinds of memory, or are no copies.
+bool same_places(const Work& now, const Work& then);
+
 }  // namespace machine::runtime
 
 struct CUgraphNode_st {

@@ -86,6 +86,8 @@ Mismatch compare(const CUgraph_st& instantiated, const CUgraph_st& updated) {
     old_index[old_order[i]] = new_index[new_order[i]] = i;
     if (old_order[i]->type != new_order[i]->type)
       return {new_order[i], old_order[i], cudaGraphExecUpdateErrorNodeTypeChanged};
+    if (!same_places(old_order[i]->work, new_order[i]->work))
+      return {new_order[i], old_order[i], cudaGraphExecUpdateErrorParametersChanged};
     std::set<std::size_t> old_after, new_after;
     for (const auto* other : old_order[i]->after) old_after.insert(old_index.at(other));
     for (const auto* other : new_order[i]->after) new_after.insert(new_index.at(other));

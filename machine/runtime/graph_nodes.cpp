@@ -46,23 +46,19 @@ Work host_node(const cudaHostNodeParams* p) {
   return HostWork{[params = *p] { params.fn(params.userData); }, *p};
 }
 
-namespace {
-
-// A copy of an instantiated graph stays between the same kinds of memory, and copies something.
-void require_same_places(const CUgraphNode_st& node, const Work& changed) {
-  const auto *now = std::get_if<CopyWork>(&node.work), *then = std::get_if<CopyWork>(&changed);
-  if (now == nullptr || then == nullptr) return;
-  require(then->extent.width * then->extent.height * then->extent.depth != 0, cudaErrorInvalidValue, "an instantiated copy must have a size");
-  const auto kind = [](std::uint64_t address) { return place_of(address) == Place::device; };
-  require(kind(now->source.address) == kind(then->source.address) && kind(now->destination.address) == kind(then->destination.address),
-          cudaErrorInvalidValue, "an instantiated copy cannot go over to another kind of memory");
+bool same_places(const Work& now, const Work& then) {
+  const auto *old_copy = std::get_if<CopyWork>(&now), *new_copy = std::get_if<CopyWork>(&then);
+  if (old_copy == nullptr || new_copy == nullptr) return true;
+  const auto on_device = [](const Plane& plane) { return place_of(plane.address) == Place::device; };
+  return on_device(old_copy->source) == on_device(new_copy->source) && on_device(old_copy->destination) == on_device(new_copy->destination);
 }
-
-}  // namespace
 
 void replace_work(CUgraphNode_st& node, Work work) {
   require(node.work.index() == work.index(), cudaErrorInvalidValue, "the parameters are for another type of node");
-  if (node.graph->instantiated) require_same_places(node, work);
+  if (const auto* copy = std::get_if<CopyWork>(&work); copy != nullptr && node.graph->instantiated) {
+    require(copy->extent.width * copy->extent.height * copy->extent.depth != 0, cudaErrorInvalidValue, "an instantiated copy must have a size");
+    require(same_places(node.work, work), cudaErrorInvalidValue, "an instantiated copy cannot go over to another kind of memory");
+  }
   node.work = std::move(work);
 }
 

@@ -75,6 +75,32 @@ void captured() {
   OK(cudaStreamSynchronize(s));
   EXPECT(value_of(out) == 809);
 
+  // A copy may get other addresses of the same kind of memory, and no others.
+  int *from, number = 4321;
+  OK(cudaMalloc(&from, 8));
+  const int given[2] = {1234, 5678};
+  OK(cudaMemcpy(from, given, 8, cudaMemcpyHostToDevice));
+  cudaGraph_t within, across, moved;
+  cudaGraphNode_t copy;
+  cudaGraphExec_t copies;
+  OK(cudaGraphCreate(&within, 0));
+  OK(cudaGraphAddMemcpyNode1D(&copy, within, nullptr, 0, out, from, 4, cudaMemcpyDeviceToDevice));
+  OK(cudaGraphCreate(&moved, 0));
+  OK(cudaGraphAddMemcpyNode1D(&copy, moved, nullptr, 0, out, from + 1, 4, cudaMemcpyDeviceToDevice));
+  OK(cudaGraphCreate(&across, 0));
+  OK(cudaGraphAddMemcpyNode1D(&copy, across, nullptr, 0, out, &number, 4, cudaMemcpyHostToDevice));
+  OK(cudaGraphInstantiate(&copies, within, 0));
+  EXPECT_CODE(cudaErrorGraphExecUpdateFailure, cudaGraphExecUpdate(copies, across, &info));
+  EXPECT(info.result == cudaGraphExecUpdateErrorParametersChanged);
+  cudaGetLastError();
+  OK(cudaGraphLaunch(copies, s));
+  OK(cudaStreamSynchronize(s));
+  EXPECT(value_of(out) == 1234);
+  OK(cudaGraphExecUpdate(copies, moved, &info));
+  OK(cudaGraphLaunch(copies, s));
+  OK(cudaStreamSynchronize(s));
+  EXPECT(value_of(out) == 5678);
+
   cudaGraph_t empty;
   OK(cudaGraphCreate(&empty, 0));
   EXPECT_CODE(cudaErrorGraphExecUpdateFailure, cudaGraphExecUpdate(exec, empty, &info));
