@@ -153,16 +153,17 @@ def test_coded_rows_are_small_integers_with_weights_of_one(name: str) -> None:
         assert len(np.unique(head.v, axis=0)) == len(head.v)
 
 
+@pytest.mark.parametrize(("profile", "least"), [("deep", 1.3e5), ("deeper", 2e9)])
 @pytest.mark.parametrize("name", NAMES)
-def test_deep_scores_are_equal_exact_and_far_down(name: str) -> None:
-    """Catches deep data that rounding tears apart, or that a sentinel of -1e5 would survive."""
-    case = case_with(name, "deep")
+def test_deep_scores_are_equal_exact_and_far_down(name: str, profile: str, least: float) -> None:
+    """Catches deep data that rounding tears apart, or that a sentinel of -1e5 or -1e9 would survive."""
+    case = case_with(name, profile)
     for head in attention_heads(case):
         if len(head.k):
             scores = head.q @ head.k.T
             assert np.unique(scores).size == 1
             assert np.float32(scores.flat[0]) == scores.flat[0]
-            assert scores.flat[0] <= -1.3e5 and softmax_scale(case) * scores.flat[0] <= -1.3e5
+            assert scores.flat[0] <= -least and softmax_scale(case) * scores.flat[0] <= -least
 
 
 @pytest.mark.parametrize("name", NAMES)

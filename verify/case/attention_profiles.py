@@ -132,17 +132,22 @@ def _ones(case: Case, rng: np.random.Generator) -> Arrays:
     return arrays
 
 
-def _deep(case: Case, rng: np.random.Generator) -> Arrays:
-    """Scores exactly equal, exact in single precision, and near -2e5 after scaling (farther before it)."""
+def _deep(case: Case, rng: np.random.Generator, depth: float = 196608.0) -> Arrays:
+    """Scores exactly equal, exact in single precision, and near -depth after scaling (farther before it)."""
     arrays = _normal(case, rng)
     dim = case["D"]
-    before_scaling = 2.0 ** np.round(np.log2(196608.0 / softmax_scale(case)))
+    before_scaling = 2.0 ** np.round(np.log2(depth / softmax_scale(case)))
     sign = rng.choice([-1.0, 1.0], (case["B"], case["NKV"], 1, dim))
     group = case["NH"] // case["NKV"]
     size = 2.0 ** np.floor(np.log2(before_scaling / dim) / 2)
     arrays["q"] = np.broadcast_to(sign * size, (case["B"], case["NKV"], group, dim)).reshape(case["B"], -1)
     arrays["k"] = np.broadcast_to(-sign * before_scaling / (dim * size), arrays["k"].shape).copy()
     return arrays
+
+
+def _deeper(case: Case, rng: np.random.Generator) -> Arrays:
+    """The same near -4e9, below any finite number that one would take for minus infinity."""
+    return _deep(case, rng, 2.0**32)
 
 
 def _large(case: Case, rng: np.random.Generator) -> Arrays:
@@ -178,6 +183,7 @@ def _profiles() -> Iterator[Profile]:
         ("coded", _coded, False, "A position dropped, doubled or swapped, at any length: sums are exact."),
         ("ones", _ones, False, "O and l summed over different positions, or rescaled differently."),
         ("deep", _deep, False, "A finite sentinel or an initial maximum above the scores."),
+        ("deeper", _deeper, False, "A sentinel of -1e9, and a running maximum that stays there."),
         ("large", _large, False, "An accumulator of half precision."),
     )
     for name, generate, path, pins in table:

@@ -88,7 +88,7 @@ def _random_codes(case: Case, rng: np.random.Generator) -> np.ndarray:
 def _fp4_normal(case: Case, rng: np.random.Generator) -> Arrays:
     shape = _Fp4(case)
     x = rng.standard_normal((shape.columns, shape.depth))
-    return shape.arrays(_random_codes(case, rng), shape.random_scales(rng), 0.0123, x)
+    return shape.arrays(_random_codes(case, rng), shape.random_scales(rng), -0.0123, x)
 
 
 def _fp4_codes(case: Case, rng: np.random.Generator) -> Arrays:
@@ -151,10 +151,12 @@ def _fp4_scale_codes(case: Case, rng: np.random.Generator) -> Arrays:
 
 
 def _scale_codes(dtype: str, rng: np.random.Generator) -> np.ndarray:
-    """All finite codes of a narrow scale format, or 512 normal bf16 numbers of both signs."""
+    """All finite codes of a narrow scale format; of bf16 512 of both signs, every eighth subnormal."""
     if dtype != "bf16":
         return _finite_codes(dtype)
-    return (rng.integers(0x0080, 0x7F80, 512) | rng.integers(0, 2, 512) << 15).astype(np.uint16)
+    codes = rng.integers(0x0080, 0x7F80, 512)
+    codes[::8] = rng.integers(0x0001, 0x0080, 64)
+    return (codes | rng.integers(0, 2, 512) << 15).astype(np.uint16)
 
 
 def _fp4_nan_scales(case: Case, rng: np.random.Generator) -> Arrays:
@@ -174,6 +176,19 @@ def _fp4_large(case: Case, rng: np.random.Generator) -> Arrays:
     shape = _Fp4(case)
     x = rng.standard_normal((shape.columns, shape.depth)) * np.exp2(rng.integers(12, 60, (1, shape.depth)))
     return shape.arrays(_random_codes(case, rng), shape.random_scales(rng), 3.0, x)
+
+
+def _subnormal(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """The larger half of bf16's subnormal numbers: their products with weights above 2 are normal."""
+    return np.ldexp(rng.integers(64, 128, shape).astype(np.float64), -133)
+
+
+def _fp4_subnormal(case: Case, rng: np.random.Generator) -> Arrays:
+    """Subnormal activations; results in fp32 are subnormal as well, those in bf16 brought back to size."""
+    shape = _Fp4(case)
+    x = _subnormal(rng, (shape.columns, shape.depth))
+    codes = rng.integers(5, 8, (shape.rows, shape.depth)) | rng.integers(0, 2, (shape.rows, 1)) << 3
+    return shape.arrays(codes, shape.power_scales(rng), 2.0**-12 if case["output"] else 2.0**120, x)
 
 
 def _fp8_arrays(codes: np.ndarray, scales: np.ndarray, x: np.ndarray) -> Arrays:
@@ -207,13 +222,25 @@ def _fp8_one_hot(case: Case, rng: np.random.Generator, *, last: bool) -> Arrays:
 
 
 def _fp8_row_scales(case: Case, rng: np.random.Generator) -> Arrays:
-    """Row scales of every size from 2^-126 to 2^100, both signs; weights are powers of two around 1."""
+    """Row scales of every size from 2^-140 to 2^100, both signs; weights are powers of two around 1.
+
+    The smallest are subnormal, and leave subnormal results.
+    """
     codes = (
         (rng.integers(5, 9, (case["N"], case["K"])) << 3) | rng.integers(0, 2, (case["N"], 1)) << 7
     ).astype(np.uint8)
-    exponents = (np.arange(case["N"]) * 61 + rng.integers(227)) % 227 - 126
+    exponents = (np.arange(case["N"]) * 61 + rng.integers(241)) % 241 - 140
     scales = np.ldexp(1.0 + rng.integers(0, 8, case["N"]) / 8, exponents) * rng.choice([-1, 1], case["N"])
     return _fp8_arrays(codes, scales, np.abs(_integers(rng, (case["B"], case["K"]))))
+
+
+def _fp8_subnormal(case: Case, rng: np.random.Generator) -> Arrays:
+    """Subnormal activations; scales bring the results of every second row back to size."""
+    codes = (
+        (rng.integers(8, 12, (case["N"], case["K"])) << 3) | rng.integers(0, 2, (case["N"], 1)) << 7
+    ).astype(np.uint8)
+    scales = np.exp2(np.where(np.arange(case["N"]) % 2, 0.0, 120.0)) * rng.choice([-1.0, 1.0], case["N"])
+    return _fp8_arrays(codes, scales, _subnormal(rng, (case["B"], case["K"])))
 
 
 def _fp8_nan_codes(case: Case, rng: np.random.Generator) -> Arrays:
@@ -232,13 +259,14 @@ def _fp8_large(case: Case, rng: np.random.Generator) -> Arrays:
 
 
 FP4_PROFILES = (
-    Profile("normal", _fp4_normal, "Wrong arithmetic on ordinary values, a tensor scale that is not 1."),
+    Profile("normal", _fp4_normal, "Wrong arithmetic on ordinary values, a tensor scale below 0."),
     Profile("codes", _fp4_codes, "A code decoded wrongly in any nibble place: the sums are exact."),
     Profile("position", _fp4_position, "A weight dropped, doubled or paired with another activation."),
     Profile("first-hot", partial(_fp4_one_hot, last=False), "Nibble order, and the first group's scale."),
     Profile("last-hot", partial(_fp4_one_hot, last=True), "Nibble order at the row's end, the last scale."),
     Profile("scale-codes", _fp4_scale_codes, "A scale code decoded wrongly, subnormal and extreme ones too."),
     Profile("nan-scales", _fp4_nan_scales, "A NaN scale taken for a number, or reaching another row."),
+    Profile("subnormal", _fp4_subnormal, "Subnormal activations and results, flushed or scaled wrongly."),
     Profile("large", _fp4_large, "Accumulators of half precision, which overflow."),
 )
 
@@ -249,7 +277,8 @@ FP8_PROFILES = (
         "first-hot", partial(_fp8_one_hot, last=False), "A code decoded wrongly, in every byte of a word."
     ),
     Profile("last-hot", partial(_fp8_one_hot, last=True), "A code decoded wrongly at the row's end."),
-    Profile("row-scales", _fp8_row_scales, "Another row's scale, a flushed or an inverted one."),
+    Profile("row-scales", _fp8_row_scales, "Another row's scale, a subnormal one flushed, an inverted one."),
     Profile("nan-codes", _fp8_nan_codes, "A NaN weight taken for a number, or reaching another row."),
+    Profile("subnormal", _fp8_subnormal, "Subnormal activations and results, flushed or scaled wrongly."),
     Profile("large", _fp8_large, "Accumulators of half precision, which overflow."),
 )

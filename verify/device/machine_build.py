@@ -262,9 +262,7 @@ def _compile_all(plan: _Plan, progress: Progress | None) -> list[Path]:
     return [objects[source] for source in keys]
 
 
-def _run(
-    command: tuple[str, ...], folder: Path, what: str, compilers: Compilers | None = None
-) -> None:
+def _run(command: tuple[str, ...], folder: Path, what: str, compilers: Compilers | None = None) -> None:
     try:
         code, words = (compilers or Compilers()).run(command, folder, dict(os.environ))
     except OSError as error:
