@@ -1,6 +1,7 @@
 #include "collective.hpp"
 
 #include "schedule.hpp"
+#include "undefined.hpp"
 
 namespace machine {
 
@@ -61,6 +62,7 @@ Meeting meet_general(const Inst& i, Warp& w, Mask lanes, Slot members, Collectiv
     r.lanes = r.present = lanes;
     return r;
   }
+  if (w.follows && bring != nullptr) stage_undefined(i, w, lanes);
   for_lanes(lanes, [&](unsigned l) { w.staged[l] = bring == nullptr ? 0 : bring(i, w, l); });
   // Lanes that wait elsewhere, at the same kind of collective with the same mask.
   Mask elsewhere = 0;

@@ -13,8 +13,8 @@ std::uint32_t round_up(std::uint32_t value, std::uint32_t to) { return (value + 
 
 }  // namespace
 
-Decoder::Decoder(const ModuleText& m, Program& p, Function& f, const Options& o, const FrameLayout* layout)
-    : module(m), program(p), function(f), options(o), layout_(layout), register_base_(f.frame_bytes) {
+Decoder::Decoder(const ModuleText& m, Program& p, Function& f, const Options& o, const FrameLayout* layout, bool following)
+    : module(m), program(p), function(f), options(o), following_(following), layout_(layout), register_base_(f.frame_bytes) {
   if (layout != nullptr) function.frame_bytes += layout->bytes;
   true_ = constant_mask(kFullMask);
   guard_ = true_;
@@ -274,24 +274,30 @@ void Decoder::instruction(Text& text, std::string_view word, Operand* guard) {
   }
   const auto finish_at = text.offset();
   text.expect(';');
+  pc_ = static_cast<std::uint32_t>(program.statements.size());
   if (guard != nullptr) {
     flip_ = guard->negated ? kFullMask : 0;
     Operand plain = *guard;
     plain.negated = false;
-    guard_ = predicate_source(plain);
+    guard_ = predicate_slot(plain, Use::read);
   } else {
     guard_ = true_;
     flip_ = 0;
   }
   const Opcode* opcode = find_opcode(base_);
   if (opcode == nullptr) fail("unknown instruction");
-  pc_ = static_cast<std::uint32_t>(program.statements.size());
   program.statements.push_back({line_, location_, std::string_view(module.text).substr(start, finish_at - start)});
   class_ = opcode->klass;
   const auto blocks_before = function.blocks.size();
   const bool fresh = begin_block_;
+  if (layout_ != nullptr) watch_unwritten();
+  const auto first = static_cast<std::uint32_t>(function.code.size());
+  reads_.clear(), writes_.clear();
+  flow_kind_.reset();
   opcode->decode(*this);
   if (layout_ != nullptr && !function.local.arrays.empty()) local_statements_.push_back({pc_, base_, operands_});
+  if (!watched_.empty()) settle_watched();
+  if (following_) note_flow(first);
   if (!fresh || function.blocks.size() != blocks_before) {
     auto& block = function.blocks.back();
     ++block.length;

@@ -49,6 +49,7 @@ struct Variable {
   bool allocated = false;
   bool single = false;         // reg: one instruction of the text writes it
   Slot slot = 0;               // reg; param_area: index of the area
+  std::uint32_t number = ~std::uint32_t{0};  // reg: in order of first mention; none for constants and formals
   std::uint64_t address = 0;   // others: offset or address
   std::uint64_t size = 0;
 };
@@ -57,7 +58,8 @@ struct Variable {
 // with the layout that comes of it.
 class Decoder {
  public:
-  Decoder(const ModuleText& module, Program& program, Function& function, const Options& options, const FrameLayout* layout);
+  // With `following`, the flow of undefined values is noted for each instruction.
+  Decoder(const ModuleText& module, Program& program, Function& function, const Options& options, const FrameLayout* layout, bool following);
   void run(Text body);
   FrameLayout layout() const { return lifetimes_.layout(); }
 
@@ -121,6 +123,8 @@ class Decoder {
   Inst& emit(Handler handler);
   void need_mode(Mode mode);  // before emit
   void klass(InstructionClass c) { class_ = c; }
+  // How undefined values go through this statement, where that does not follow from its spelling.
+  void follow(FlowKind kind) { flow_kind_ = kind; }
   // Every thread comes to this instruction, and has done nothing before that other threads or kernels could tell.
   bool untouched_memory() const;
   // The instruction ends a basic block (a new one begins behind it), and its lanes go on there, or never do.
@@ -167,6 +171,14 @@ class Decoder {
   void place_label(std::string_view label);
   enum class Use : std::uint8_t { read, write };
   Slot reg_slot(Variable& variable, Use use);
+  Slot source_slot(const Operand& operand, Type type);
+  Slot predicate_slot(const Operand& operand, Use use);
+  Slot noted(Use use, Slot slot, unsigned bytes);
+  Slot sink(unsigned bytes);
+  // Registers that nobody may have written before this statement reads or writes them: told when it runs.
+  void watch_unwritten();
+  void settle_watched();
+  void note_flow(std::uint32_t first);
   Slot register_place(unsigned bytes);
   std::uint32_t last_inst() const { return static_cast<std::uint32_t>(function.code.size()) - 1; }
   std::uint32_t block_of(std::uint32_t inst) const;
@@ -199,13 +211,21 @@ class Decoder {
 
   // First decoding: what is learned. Second: where registers lie.
   Lifetimes lifetimes_;
-  std::unordered_map<Slot, std::uint32_t> numbers_;  // registers by place
+  std::vector<std::pair<Slot, std::uint8_t>> numbered_;  // registers and predicates by number: place and bytes
+  struct Watched {
+    std::uint32_t inst, number;
+  };
+  std::vector<Watched> watched_;                         // of this statement
+  std::unordered_map<std::uint32_t, Slot> written_;      // by number: which lanes have written it
+  const bool following_;
+  std::optional<FlowKind> flow_kind_;
+  std::vector<FlowOperand> reads_, writes_;              // of this statement, when following
   std::vector<std::uint32_t> block_insts_;           // first instruction of each basic block
   std::vector<bool> block_goes_on_;                  // into the block behind it
   std::vector<std::uint32_t> ends_, barriers_;       // instructions at which threads end, or wait for their block
   std::vector<std::uint32_t> waiting_calls_;         // of functions in which they may
   const FrameLayout* layout_;
-  std::uint32_t register_base_ = 0, next_register_ = 0;
+  std::uint32_t register_base_ = 0;
 
  public:
   void use_table(Inst& inst, std::size_t table);
@@ -221,6 +241,9 @@ const Opcode* find_opcode(std::string_view base);
 
 // Switches the host's floating-point control register to `imm` when the worker is not in that mode.
 const Inst* set_mode(const Inst& i, Warp& w, Mask mask);
+// Lanes that read a register (b, of `extra` bytes) which they have not written (a) have an undefined value.
+const Inst* check_written(const Inst& i, Warp& w, Mask mask);
+const Inst* mark_written(const Inst& i, Warp& w, Mask mask);
 // First instruction of every basic block: counts, and the place where fragments meet and give way.
 const Inst* enter_block(const Inst& i, Warp& w, Mask mask);
 // Branches of which one way leads past a barrier of the block; the region is in `imm`.

@@ -12,6 +12,10 @@ namespace machine {
 void Decoder::close_scope() {
   auto scope = std::move(scopes_.back());
   scopes_.pop_back();
+  if (following_)
+    for (const auto& [name, v] : scope.names)
+      for (std::uint32_t word = 0; v.kind == Variable::param_area && word < area_list_[v.slot].bytes / 4; ++word)
+        function.places.push_back({(area_list_[v.slot].slot & ~Slot{3}) + word * 128, 0, pc_});
   for (auto& p : scope.pending) {
     auto found = scope.labels.find(p.label);
     if (found == scope.labels.end()) {
@@ -121,6 +125,45 @@ void Decoder::note_passed_barriers() {
   }
 }
 
+void Decoder::watch_unwritten() {
+  // A register's place is known when the statement has been decoded.
+  const auto place = [&](const auto& lists, Handler handler) {
+    const auto found = lists.find(pc_);
+    if (found == lists.end()) return;
+    for (const std::uint32_t number : found->second) {
+      const bool is_guard = number < numbered_.size() && numbered_[number].first == guard_;  // read by every lane
+      Inst& inst = emit(handler);
+      if (is_guard && handler == check_written) inst.guard = true_, inst.flip = 0;
+      watched_.push_back({last_inst(), number});
+    }
+  };
+  if (!layout_->unwritten_reads.empty()) place(layout_->unwritten_reads, check_written);
+  if (!layout_->late_writes.empty()) place(layout_->late_writes, mark_written);
+}
+
+void Decoder::settle_watched() {
+  for (const auto& [inst, number] : watched_) {
+    const auto found = written_.find(number);
+    const Slot mask = found != written_.end() ? found->second : written_[number] = scratch(0);
+    function.code[inst].a = mask;
+    function.code[inst].b = numbered_[number].first;
+    function.code[inst].extra = numbered_[number].second;
+  }
+  watched_.clear();
+}
+
+void Decoder::note_flow(std::uint32_t first) {
+  auto& flows = function.flows;
+  const auto is_pack = [&](std::size_t index) { return index < operands_.size() && operands_[index].kind == Operand::list && !operands_[index].piped; };
+  while (first < function.code.size() && (function.code[first].fn == enter_block || function.code[first].fn == set_mode)) ++first;
+  if (first >= function.code.size()) return;
+  flows.resize(function.code.size());
+  Flow flow = flow_of(base_, modifiers_, is_pack(1), is_pack(0));
+  if (flow_kind_) flow.kind = *flow_kind_;
+  flow.reads = reads_, flow.writes = writes_;
+  flows[first] = std::move(flow);
+}
+
 Inst& Decoder::emit(Handler handler) {
   if (begin_block_) begin_block();
   Inst inst;
@@ -192,6 +235,12 @@ void Decoder::finish() {
     note_passed_barriers();
     tell_local_arrays_apart(function.local, local_statements_);
   }
+  if (following_) {
+    function.flows.resize(function.code.size());
+    for (std::uint32_t n = 0; n < numbered_.size(); ++n)
+      function.places.push_back({numbered_[n].first & ~Slot{3}, layout_->alive[n].first, layout_->alive[n].second});
+    std::sort(function.places.begin(), function.places.end(), [](const PlaceLife& a, const PlaceLife& b) { return a.offset < b.offset; });
+  }
   for (const auto& [inst, target] : inst_targets_) function.code[inst].target = &function.code[target];
   for (const auto& [inst, table] : inst_tables_) {
     std::vector<std::byte> blob(tables_[table].size() * sizeof(const Inst*));
@@ -207,7 +256,7 @@ void Decoder::finish() {
 namespace {
 
 // Decodes the kernel and what it calls into `program`. With `layouts` empty it is filled, function by function.
-void decode_functions(Program& program, const ModuleText& module, const FunctionText& kernel, const Options& options, std::vector<FrameLayout>& layouts) {
+void decode_functions(Program& program, const ModuleText& module, const FunctionText& kernel, const Options& options, std::vector<FrameLayout>& layouts, bool following) {
   const bool learning = layouts.empty();
   Function& entry = program.functions.emplace_back();
   entry.name = kernel.name;
@@ -215,8 +264,9 @@ void decode_functions(Program& program, const ModuleText& module, const Function
   program.by_name[entry.name] = &entry;
   for (std::size_t k = 0; k < program.functions.size(); ++k) {
     Function& f = program.functions[k];
+    f.number = static_cast<std::uint32_t>(k);
     const auto& text = k == 0 ? kernel : module.functions[module.by_name.at(f.name)];
-    Decoder decoder(module, program, f, options, learning ? nullptr : &layouts[k]);
+    Decoder decoder(module, program, f, options, learning ? nullptr : &layouts[k], following);
     decoder.run(Text(module.text, text.body_begin, text.body_end, text.body_line));
     if (learning) layouts.push_back(decoder.layout());
     program.calls |= f.calls;
@@ -239,7 +289,7 @@ std::unordered_set<std::string> waiting_functions(Program& program) {
 }  // namespace
 
 std::unique_ptr<Program> decode_program(const ModuleText& module, const FunctionText& kernel, const SharedLayout& shared,
-                                        std::span<const Param> params, const Options& options) {
+                                        std::span<const Param> params, const Options& options, bool following) {
   auto fresh = [&] {
     auto program = std::make_unique<Program>();
     program->kernel = kernel.name;
@@ -249,14 +299,15 @@ std::unique_ptr<Program> decode_program(const ModuleText& module, const Function
   };
   std::vector<FrameLayout> layouts;
   const auto learned = fresh();
-  decode_functions(*learned, module, kernel, options, layouts);
+  decode_functions(*learned, module, kernel, options, layouts, false);
   auto program = fresh();
   program->waiting = waiting_functions(*learned);
-  decode_functions(*program, module, kernel, options, layouts);
+  decode_functions(*program, module, kernel, options, layouts, following);
   const Function& entry = program->functions.front();
   constexpr std::uint32_t kStack = 16 << 10;
   program->local_bytes = program->calls ? stack_space(entry) + kStack : entry.local.bytes;
   program->communicates |= program->grid_sync;
+  program->again = [=, &module, &kernel, &shared, &options] { return decode_program(module, kernel, shared, params, options, true); };
   return program;
 }
 

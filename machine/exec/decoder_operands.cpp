@@ -170,6 +170,13 @@ Slot Decoder::scratch(unsigned bytes) {
   return s;
 }
 
+// For a result that nobody reads.
+Slot Decoder::sink(unsigned bytes) {
+  const Slot s = scratch(bytes);
+  if (following_) function.places.push_back({s & ~Slot{3}, pc_, pc_});
+  return s;
+}
+
 Slot Decoder::local_base() {
   const Slot s = scratch(8);
   emit([](const Inst& i, Warp& w, Mask) -> const Inst* {
@@ -181,22 +188,29 @@ Slot Decoder::local_base() {
 }
 
 Slot Decoder::register_place(unsigned bytes) {
-  if (layout_ != nullptr) return slot(Bank::registers, register_base_ + layout_->offsets[next_register_++]);
-  const Slot s = scratch(bytes);
-  numbers_[s] = lifetimes_.add(bytes * kWarp);
-  return s;
+  if (bytes == 0 || layout_ == nullptr) return scratch(bytes);
+  return slot(Bank::registers, register_base_ + layout_->offsets[numbered_.size()]);
 }
 
 Slot Decoder::reg_slot(Variable& v, Use use) {
   if (!v.allocated) {
-    v.slot = v.bytes == 0 ? scratch(0) : register_place(std::max<unsigned>(v.bytes, 2));  // an 8-bit register lies in a 16-bit slot
+    const unsigned bytes = v.bytes == 0 ? 0 : std::max<unsigned>(v.bytes, 2);  // an 8-bit register lies in a 16-bit slot
+    v.slot = register_place(bytes);
+    v.number = static_cast<std::uint32_t>(numbered_.size());
+    numbered_.emplace_back(v.slot, static_cast<std::uint8_t>(bytes));
     v.allocated = true;
+    if (layout_ == nullptr) lifetimes_.add(bytes * kWarp);
   }
-  if (const auto found = numbers_.find(v.slot); found != numbers_.end()) {
-    if (use == Use::read) lifetimes_.read(found->second, pc_);
-    else lifetimes_.write(found->second, pc_, guard_ == true_);
+  if (layout_ == nullptr && v.number != ~std::uint32_t{0}) {
+    if (use == Use::read) lifetimes_.read(v.number, pc_);
+    else lifetimes_.write(v.number, pc_, guard_ == true_);
   }
   return v.slot;
+}
+
+Slot Decoder::noted(Use use, Slot s, unsigned bytes) {
+  if (following_) (use == Use::read ? reads_ : writes_).push_back({s, static_cast<std::uint8_t>(bytes)});
+  return s;
 }
 
 Slot Decoder::constant(const void* value, unsigned bytes) {
@@ -251,6 +265,10 @@ Slot Decoder::number_slot(const Operand& o, Type type) {
 
 Slot Decoder::source(const Operand& o, Type type) {
   if (type == Type::pred) return predicate_source(o);
+  return noted(Use::read, source_slot(o, type), bytes_of(type));
+}
+
+Slot Decoder::source_slot(const Operand& o, Type type) {
   const unsigned bytes = bytes_of(type);
   if (o.kind == Operand::number) return number_slot(o, type);
   if (o.kind != Operand::name || o.minus || o.negated) fail("bad operand");
@@ -292,12 +310,12 @@ Slot Decoder::source(const Operand& o, Type type) {
 
 Slot Decoder::destination(const Operand& o, Type type) {
   if (type == Type::pred) return predicate_destination(o);
-  if (o.kind == Operand::sink) return scratch(bytes_of(type));
+  if (o.kind == Operand::sink) return noted(Use::write, sink(bytes_of(type)), bytes_of(type));
   if (o.kind != Operand::name || o.minus || o.negated) fail("bad destination");
   Variable* v = find(o.text);
   if (v == nullptr || v->kind != Variable::reg) fail("'" + std::string(o.text) + "' is no register");
   if (v->bytes != bytes_of(type)) fail("register '" + std::string(o.text) + "' has the wrong width for '." + std::string(name_of(type)) + "'");
-  return reg_slot(*v, Use::write);
+  return noted(Use::write, reg_slot(*v, Use::write), v->bytes);
 }
 
 bool Decoder::alias(std::size_t source_index, Type type) {
@@ -313,24 +331,26 @@ bool Decoder::alias(std::size_t source_index, Type type) {
     return false;
   }
   to->slot = source(o, type);
+  if (const Variable* from = o.kind == Operand::name ? find(o.text) : nullptr; from != nullptr && from->kind == Variable::reg) to->number = from->number;
   to->allocated = true;
   // It still is an instruction of the program, and is counted as one.
   if (begin_block_) begin_block();
   return true;
 }
 
-Slot Decoder::predicate_source(const Operand& o) {
+Slot Decoder::predicate_source(const Operand& o) { return noted(Use::read, predicate_slot(o, Use::read), 0); }
+
+Slot Decoder::predicate_slot(const Operand& o, Use use) {
   if (o.kind == Operand::number && o.number_value.kind == Number::integer) return constant_mask((o.number_value.bits != 0) != o.negated ? kFullMask : 0);
   if (o.kind != Operand::name || o.minus) fail("bad predicate operand");
   Variable* v = find(o.text);
   if (v == nullptr || v->kind != Variable::reg || v->bytes != 0) fail("'" + std::string(o.text) + "' is no predicate");
   if (o.negated) fail("a negated predicate is not supported");
-  return reg_slot(*v, Use::read);
+  return reg_slot(*v, use);
 }
 
 Slot Decoder::predicate_destination(const Operand& o) {
-  if (o.kind == Operand::sink) return scratch(0);
-  return predicate_source(o);
+  return noted(Use::write, o.kind == Operand::sink ? sink(0) : predicate_slot(o, Use::write), 0);
 }
 
 bool Decoder::is_register(const Operand& o) {
@@ -344,25 +364,25 @@ Slot Decoder::wide_source(const Operand& o, Type type, unsigned& width) {
     if (Variable* v = find(o.text); v != nullptr && v->kind == Variable::reg) {
       if (v->bytes == 0 || v->bytes < bytes_of(type)) fail("register '" + std::string(o.text) + "' is too narrow");
       width = std::max<unsigned>(v->bytes, 2);
-      return reg_slot(*v, Use::read);
+      return noted(Use::read, reg_slot(*v, Use::read), v->bytes);
     }
   }
   width = std::max(bytes_of(type), 2u);
-  if (o.kind == Operand::number) return number_slot(o, type);
+  if (o.kind == Operand::number) return noted(Use::read, number_slot(o, type), bytes_of(type));
   return source(o, type);
 }
 
 Slot Decoder::wide_destination(const Operand& o, Type type, unsigned& width) {
   if (o.kind == Operand::sink) {
     width = std::max(bytes_of(type), 2u);
-    return scratch(width);
+    return noted(Use::write, sink(width), bytes_of(type));
   }
   if (o.kind != Operand::name) fail("bad destination");
   Variable* v = find(o.text);
   if (v == nullptr || v->kind != Variable::reg || v->bytes == 0) fail("'" + std::string(o.text) + "' is no register");
   if (v->bytes < bytes_of(type)) fail("register '" + std::string(o.text) + "' is too narrow");
   width = std::max<unsigned>(v->bytes, 2);
-  return reg_slot(*v, Use::write);
+  return noted(Use::write, reg_slot(*v, Use::write), v->bytes);
 }
 
 bool Decoder::is_immediate(std::size_t index) {
@@ -398,7 +418,7 @@ Decoder::Address Decoder::address(std::size_t index) {
   if (v->kind == Variable::reg) {
     if (v->bytes != 4 && v->bytes != 8) fail("'" + std::string(o.text) + "' cannot hold an address");
     a.width = v->bytes;
-    a.base = reg_slot(*v, Use::read);
+    a.base = noted(Use::read, reg_slot(*v, Use::read), v->bytes);
     return a;
   }
   a.variable = v;

@@ -295,6 +295,7 @@ LaunchResult launch(const LaunchRequest& request, const Options& options, Observ
   info.cooperative = request.cooperative;
   info.communicates = program->communicates || request.cooperative;
   info.params = params;
+  info.stores = program->stores;
   info.resident_limit = residency(*program, request, options);
   const std::uint64_t blocks = request.grid.count();
   // A kernel whose threads all wait before they touch memory runs as if launched after the wait.
@@ -327,6 +328,10 @@ LaunchResult launch(const LaunchRequest& request, const Options& options, Observ
       k.options = &options;
       k.launch = &info;
       k.observer = forks[c].get();
+      if (const Following f = observer != nullptr ? forks[c]->following() : Following::none; f != Following::none) {
+        k.undefined = std::unique_ptr<Undefined>(new Undefined);
+        k.memory_undefined = f == Following::memory;
+      }
       k.undo = undo.empty() ? nullptr : &undo[c];
       k.counts.resize(program->block_count);
       k.params = reinterpret_cast<std::byte*>(params->base);

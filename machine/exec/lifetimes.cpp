@@ -32,7 +32,7 @@ std::uint32_t Lifetimes::block_of(std::uint32_t statement) const {
   return next == blocks_.begin() ? 0 : static_cast<std::uint32_t>(next - blocks_.begin() - 1);
 }
 
-std::vector<Lifetimes::Span> Lifetimes::spans() const {
+std::vector<Lifetimes::Span> Lifetimes::spans(FrameLayout& found) const {
   std::vector<Mention> ordered = mentions_;
   std::stable_sort(ordered.begin(), ordered.end(), [](const Mention& a, const Mention& b) {
     return a.statement != b.statement ? a.statement < b.statement : a.write < b.write;
@@ -50,13 +50,13 @@ std::vector<Lifetimes::Span> Lifetimes::spans() const {
   for (std::uint32_t n = 0; n < bytes_.size(); ++n)
     if (crosses[n]) across.push_back(n);
   const std::uint32_t end = ordered.empty() ? 0 : ordered.back().statement;
-  if (std::uint64_t{across.size()} * blocks_.size() <= kMostBits) follow(ordered, across, result);
+  if (std::uint64_t{across.size()} * blocks_.size() <= kMostBits) follow(ordered, across, result, found);
   else for (const auto n : across) result[n] = {0, end};
   return result;
 }
 
 // Backward data flow over the blocks, for the registers in `across`.
-void Lifetimes::follow(const std::vector<Mention>& ordered, const std::vector<std::uint32_t>& across, std::vector<Span>& spans) const {
+void Lifetimes::follow(const std::vector<Mention>& ordered, const std::vector<std::uint32_t>& across, std::vector<Span>& spans, FrameLayout& found) const {
   using Set = std::vector<std::uint64_t>;
   const std::size_t words = (across.size() + 63) / 64, blocks = blocks_.size();
   std::vector<std::uint32_t> index(bytes_.size(), kNone);
@@ -97,14 +97,68 @@ void Lifetimes::follow(const std::vector<Mention>& ordered, const std::vector<st
       if ((needs[b][k / 64] & bit) != 0) spans[across[k]].extend(b == 0 ? 0 : blocks_[b]);
       if ((out[b][k / 64] & bit) != 0) spans[across[k]].extend(b + 1 < blocks ? blocks_[b + 1] : last);
     }
+  // What is alive where the function begins may be read before it is written.
+  std::vector<std::uint32_t> suspects;
+  for (std::uint32_t k = 0; k < across.size() && blocks != 0; ++k)
+    if ((needs[0][k / 64] >> k % 64 & 1) != 0) suspects.push_back(across[k]);
+  if (!suspects.empty()) find_unwritten(ordered, suspects, found);
+}
+
+// Forward: which of the suspects may still be unwritten where a statement reads them.
+void Lifetimes::find_unwritten(const std::vector<Mention>& ordered, const std::vector<std::uint32_t>& suspects, FrameLayout& found) const {
+  using Set = std::vector<std::uint64_t>;
+  const std::size_t words = (suspects.size() + 63) / 64, blocks = blocks_.size();
+  std::vector<std::uint32_t> index(bytes_.size(), kNone);
+  for (std::uint32_t k = 0; k < suspects.size(); ++k) index[suspects[k]] = k;
+  std::vector<Set> open(blocks, Set(words)), ends(blocks, Set(words));
+  for (const Mention& m : ordered)
+    if (index[m.number] != kNone && m.whole) ends[block_of(m.statement)][index[m.number] / 64] |= std::uint64_t{1} << index[m.number] % 64;
+  std::vector<std::vector<std::uint32_t>> behind(blocks);
+  for (const auto& [from, to] : edges_) behind[from].push_back(to);
+  std::fill(open[0].begin(), open[0].end(), ~std::uint64_t{0});
+  std::vector<std::uint32_t> waiting = {0};
+  while (!waiting.empty()) {
+    const auto b = waiting.back();
+    waiting.pop_back();
+    for (const auto to : behind[b]) {
+      bool grown = false;
+      for (std::size_t w = 0; w < words; ++w) {
+        const std::uint64_t more = open[b][w] & ~ends[b][w] & ~open[to][w];
+        grown |= more != 0;
+        open[to][w] |= more;
+      }
+      if (grown) waiting.push_back(to);
+    }
+  }
+  std::vector<bool> read(suspects.size(), false);
+  std::vector<std::uint64_t> now(words);
+  std::uint32_t block = kNone;
+  for (const Mention& m : ordered) {
+    const auto k = index[m.number];
+    if (k == kNone) continue;
+    if (const auto b = block_of(m.statement); b != block) block = b, now = open[b];
+    const std::uint64_t bit = std::uint64_t{1} << k % 64;
+    if (m.whole) now[k / 64] &= ~bit;
+    if (m.write || (now[k / 64] & bit) == 0) continue;
+    read[k] = true;
+    auto& list = found.unwritten_reads[m.statement];
+    if (std::find(list.begin(), list.end(), m.number) == list.end()) list.push_back(m.number);
+  }
+  for (const Mention& m : ordered) {
+    if (!m.write || index[m.number] == kNone || !read[index[m.number]]) continue;
+    auto& list = found.late_writes[m.statement];
+    if (std::find(list.begin(), list.end(), m.number) == list.end()) list.push_back(m.number);
+  }
 }
 
 FrameLayout Lifetimes::layout() const {
-  const std::vector<Span> alive = spans();
-  std::vector<std::uint32_t> order(bytes_.size());
-  for (std::uint32_t n = 0; n < order.size(); ++n) order[n] = n;
-  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return alive[a].first < alive[b].first; });
   FrameLayout result;
+  const std::vector<Span> alive = spans(result);
+  for (const Span& s : alive) result.alive.emplace_back(s.first, s.last);
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t n = 0; n < bytes_.size(); ++n)
+    if (bytes_[n] != 0) order.push_back(n);
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return alive[a].first < alive[b].first; });
   result.offsets.resize(bytes_.size());
   using Ending = std::pair<std::uint32_t, std::uint32_t>;  // last statement, register
   std::priority_queue<Ending, std::vector<Ending>, std::greater<>> living;

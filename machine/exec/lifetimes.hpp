@@ -5,21 +5,26 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 namespace machine {
 
-// Where each register lies, by its number: byte offset into the frame's register area.
+// Where each register lies, by its number: byte offset into the frame's register area. Predicates have a number, and lie
+// elsewhere.
 struct FrameLayout {
   std::vector<std::uint32_t> offsets;
   std::uint32_t bytes = 0;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> alive;  // by number: first and last statement
+  // Registers that a statement may read before anything has written them; and where these are written.
+  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> unwritten_reads, late_writes;
 };
 
 // What a first decoding of the function learns. Registers are numbered from 0, statements ascend.
 class Lifetimes {
  public:
-  std::uint32_t add(std::uint32_t bytes);  // a register; its number
+  std::uint32_t add(std::uint32_t bytes);  // a register, or a predicate of 0 bytes; its number
   void read(std::uint32_t number, std::uint32_t statement) { mentions_.push_back({number, statement, false, false}); }
   // `whole`: by every lane that gets here, so that what it held before is over.
   void write(std::uint32_t number, std::uint32_t statement, bool whole) { mentions_.push_back({number, statement, true, whole}); }
@@ -39,9 +44,10 @@ class Lifetimes {
     std::uint32_t first = ~0u, last = 0;
     void extend(std::uint32_t statement);
   };
-  std::vector<Span> spans() const;
+  std::vector<Span> spans(FrameLayout& found) const;
   std::uint32_t block_of(std::uint32_t statement) const;
-  void follow(const std::vector<Mention>& ordered, const std::vector<std::uint32_t>& across, std::vector<Span>& spans) const;
+  void follow(const std::vector<Mention>& ordered, const std::vector<std::uint32_t>& across, std::vector<Span>& spans, FrameLayout& found) const;
+  void find_unwritten(const std::vector<Mention>& ordered, const std::vector<std::uint32_t>& suspects, FrameLayout& found) const;
 
   std::vector<std::uint32_t> bytes_;
   std::vector<Mention> mentions_;

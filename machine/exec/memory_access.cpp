@@ -141,6 +141,8 @@ namespace {
 
 Mask one_space(const Inst& i, Warp& w, const MemoryOp& op, Access& a) {
   const bool writes = op.kind != AccessKind::load;
+  a.undefined = w.worker->undefined.get();
+  a.merge = op.merge;
   if (writes && w.observer != nullptr)
     for (unsigned c = 0; c < op.components; ++c) a.data[c] = {w.at<const std::byte>(op.registers[c]), op.register_width};
   if (op.kind == AccessKind::atomic) a.data[1] = {w.at<const std::byte>(op.registers[1]), op.register_width};  // of a compare-and-swap

@@ -1,6 +1,7 @@
 // What loads, stores, atomics and copies share: forming addresses, telling the checks, refusing what would do harm.
 #pragma once
 
+#include "../observers/undefined.hpp"
 #include "addresses.hpp"
 #include "program.hpp"
 
@@ -19,6 +20,8 @@ struct MemoryOp {
   std::uint8_t components = 1;
   std::uint8_t element = 4;       // bytes of a component
   std::uint8_t register_width = 4;
+  bool sign = false;              // loads narrower than the register: how they fill it
+  Merge merge = Merge::any;       // atomics
   std::uint32_t width = 4;        // components * element
   Slot registers[8] = {};
   // Moves the lanes in `mask` between registers and the storage at `address`.

@@ -5,6 +5,7 @@
 #include "families.hpp"
 #include "memory_decode.hpp"
 #include "schedule.hpp"
+#include "undefined.hpp"
 
 namespace machine {
 namespace {
@@ -79,6 +80,11 @@ const Inst* copy(const Inst& i, Warp& w, Mask mask) {
   mask &= w.active;
   if (mask == 0) return &i + 1;
   const CopyOp& op = *static_cast<const CopyOp*>(i.data);
+  if (w.follows) [[unlikely]] {
+    for (const Slot s : {i.a, i.b}) require_defined(i, w, s, mask, UndefinedUse::address);
+    if (op.source_size != 0) require_defined(i, w, op.source_size, mask, UndefinedUse::control);
+    if (op.ignore != 0) require_defined(i, w, op.ignore, mask, UndefinedUse::control);
+  }
   if (w.free_copies.empty()) w.free_copies.push_back(std::make_unique<Warp::Copy>());
   auto owned = std::move(w.free_copies.back());
   w.free_copies.pop_back();

@@ -5,6 +5,7 @@
 #include "families.hpp"
 #include "memory_decode.hpp"
 #include "real.hpp"
+#include "undefined.hpp"
 
 namespace machine {
 namespace {
@@ -117,10 +118,14 @@ const Inst* atomic(const Inst& i, Warp& w, Mask mask) {
   mask &= w.active;
   if (mask == 0) return &i + 1;
   const AtomicOp& op = *static_cast<const AtomicOp*>(i.data);
+  if (w.follows) [[unlikely]] before_atomic(i, w, op.memory, op.second != 0 ? op.second : op.memory.registers[0], op.result, mask);
   const Mask done = run_memory(i, w, op.memory, mask);
   if (done != mask && op.returns)
     for_lanes(mask & ~done, [&](unsigned l) { std::memset(w.at<std::byte>(op.result) + l * op.memory.element, 0, op.memory.element); });
-  return w.stop == Stop::aborted ? nullptr : &i + 1;
+  if (w.stop == Stop::aborted) return nullptr;
+  if (w.worker->undefined == nullptr || w.worker->undefined->lanes == 0) [[likely]] return &i + 1;
+  atomic_undefined(w, op.memory, op.result);
+  return op.returns ? follow(w, &i + 1) : &i + 1;
 }
 
 template <class T>
@@ -169,6 +174,8 @@ void decode(Decoder& d, bool returns) {
     d.source(first + 1 + sources, Type::b64);
   }
 
+  op.memory.merge = op.op == Op::exch || op.op == Op::cas ? Merge::replace : op.op == Op::and_ ? Merge::and_ : op.op == Op::or_ ? Merge::or_
+                    : op.op == Op::xor_ ? Merge::xor_ : Merge::any;
   const bool minmax = op.op == Op::min || op.op == Op::max, logic = op.op == Op::and_ || op.op == Op::or_ || op.op == Op::xor_;
   const bool swap = op.op == Op::exch || op.op == Op::cas;
   const bool is_max = op.op == Op::max;
@@ -203,7 +210,10 @@ void decode(Decoder& d, bool returns) {
   if (returns) op.result = d.destination(0, t);
   op.memory.transfer = transfer;
   op.memory.transfer_local = [](const MemoryOp&, Warp& w, const u64*, Mask, Shape) { w.worker->status = LaunchStatus::illegal_address; };
-  if (op.memory.via != Via::shared) d.program.communicates = true;
+  if (op.memory.via != Via::shared) {
+    d.program.communicates = true;
+    d.program.stores.global = std::max(d.program.stores.global, op.memory.element);
+  }
   if (is_float(t) || t == Type::f16x2 || t == Type::bf16x2) d.need_mode({false, 'n'});
   Inst& i = d.emit(atomic);
   i.a = address.base, i.imm = address.offset;

@@ -4,6 +4,7 @@
 #include "collective.hpp"
 #include "convert.hpp"
 #include "families.hpp"
+#include "undefined.hpp"
 
 namespace machine {
 namespace {
@@ -79,14 +80,12 @@ const Inst* shfl(const Inst& i, Warp& w, Mask mask) {
   } else {
     inside = sources(M, w.at<const u32>(i.b), w.at<const u32>(i.c), computed);
   }
-  if (m.present != kFullMask) {
-    Mask bad = 0;
-    for_lanes(m.lanes, [&](unsigned l) { bad |= Mask{(m.present >> from[l] & 1) == 0} << l; });
-    if (bad != 0) collective_fault(i, w, bad, Fault::shuffle_source, "the shuffle reads a lane that takes no part");
-  }
+  if (w.follows) [[unlikely]] shuffled_undefined(i, w, m, from, Fixed);
+  Mask absent = 0;  // lanes that read one which takes no part
+  if (m.present != kFullMask) for_lanes(m.lanes, [&](unsigned l) { absent |= Mask{(m.present >> from[l] & 1) == 0} << l; });
   permute(w.at<u32>(i.d), a, from, m.lanes);
   if (i.extra != 0) set_predicate(w, i.extra, inside, m.lanes);
-  return &i + 1;
+  return absent == 0 ? &i + 1 : shuffled_absent(i, w, absent);
 }
 
 void shfl_decode(Decoder& d) {
@@ -119,7 +118,6 @@ void shfl_decode(Decoder& d) {
 
 // ---- vote --------------------------------------------------------------------------------------------------------
 
-enum class Vote { all, any, uni, ballot };
 template <Vote V>
 const Inst* vote(const Inst& i, Warp& w, Mask mask) {
   const Meeting m = meet(i, w, mask, i.e, Collective::vote, bring_predicate);
@@ -128,6 +126,7 @@ const Inst* vote(const Inst& i, Warp& w, Mask mask) {
   if (m.staged != nullptr)
     for_lanes(m.present & ~m.lanes, [&](unsigned l) { p = (p & ~(Mask{1} << l)) | static_cast<Mask>(m.staged[l]) << l; });
   p &= m.present;
+  if (w.follows) [[unlikely]] voted_undefined(i, w, m, V, p);
   if constexpr (V == Vote::ballot) {
     each_lane(w.at<u32>(i.d), m.lanes, [=](unsigned) { return p; });
   } else {
@@ -160,6 +159,7 @@ const Inst* match(const Inst& i, Warp& w, Mask mask) {
   if (!m.ready) return m.next;
   T room[kWarp];
   const T* a = values(m, w.at<const T>(i.a), room);
+  if (w.follows) [[unlikely]] joined_undefined(i, w, m, false);
   u32 result[kWarp] = {};
   for_lanes(m.lanes, [&](unsigned l) { for_lanes(m.present, [&](unsigned k) { result[l] |= Mask{a[k] == a[l]} << k; }); });
   if constexpr (All) {
@@ -193,6 +193,7 @@ const Inst* redux(const Inst& i, Warp& w, Mask mask) {
   if (!m.ready) return m.next;
   T room[kWarp];
   const T* a = values(m, w.at<const T>(i.a), room);
+  if (w.follows) [[unlikely]] joined_undefined(i, w, m, R == Redux::and_ || R == Redux::or_ || R == Redux::xor_);
   T v = a[std::countr_zero(m.present)];
   for_lanes(m.present & (m.present - 1), [&](unsigned l) {
     switch (R) {

@@ -5,6 +5,7 @@
 #include "memory_access.hpp"
 #include "print.hpp"
 #include "schedule.hpp"
+#include "undefined.hpp"
 
 namespace machine {
 namespace {
@@ -93,6 +94,8 @@ const Inst* call(const Inst& i, Warp& w, Mask mask) {
   for (Slot k = 0; k < i.slots[0]; ++k, s += 3) {
     for (std::uint32_t word = 0; word < s[2] / 4; ++word)
       blend(reinterpret_cast<std::uint32_t*>(f->registers + (s[1] & ~Slot{3}) + word * 128), w.at<const std::uint32_t>(s[0]) + word * 32, lanes);
+    if (w.follows) [[unlikely]]
+      for (std::uint32_t word = 0; word < s[2] / 4; ++word) copy_undefined(*caller, s[0] + word * 128, *f, s[1] + word * 128, lanes);
   }
   w.frame = f;
   w.bank[0] = f->registers;
@@ -111,8 +114,10 @@ const Inst* give_back(const Inst& i, Warp& w, Mask mask) {
   const Inst* call_site = from->call;
   const Slot* s = call_site->slots + 2 + call_site->slots[0] * 3;
   for (Slot k = 0; k < call_site->slots[1]; ++k, s += 3)
-    for (std::uint32_t word = 0; word < s[2] / 4; ++word)
+    for (std::uint32_t word = 0; word < s[2] / 4; ++word) {
       blend(reinterpret_cast<std::uint32_t*>(to->registers + (s[0] & ~Slot{3}) + word * 128), w.at<const std::uint32_t>(s[1]) + word * 32, lanes);
+      if (w.follows) [[unlikely]] copy_undefined(*from, s[1] + word * 128, *to, s[0] + word * 128, lanes);
+    }
   add_fragment(w, call_site + 1, to, lanes);
   set_active(w, w.active & ~lanes);
   if (w.active != 0) return &i + 1;

@@ -11,6 +11,7 @@
 #include "format.hpp"
 #include "matrix.hpp"
 #include "real.hpp"
+#include "undefined.hpp"
 
 namespace machine {
 namespace {
@@ -106,6 +107,48 @@ void row_sums(const Warp& w, const Slot* c, const MmaOp& op, unsigned r, unsigne
   }
 }
 
+// An element of D needs its row of A, its column of B and its element of C.
+void multiplied_undefined(Warp& w, const MmaOp& op, const Slot* slots, Mask lanes) {
+  const auto of = [&](unsigned operand, unsigned reg) { return slots[op.starts[operand] + reg]; };
+  bool any = false;
+  for (unsigned operand = 1; operand < 4; ++operand)
+    for (unsigned reg = 0; reg < op.counts[operand]; ++reg) any = any || undefined_lanes(w, of(operand, reg)) != 0;
+  const unsigned bits_a = bits_of_type(op.a), bits_c = bits_of_type(op.c);
+  const unsigned per = bits_a == 64 ? 1 : 32 / bits_a, per_c = bits_c == 16 ? 2 : 1;
+  const auto ones = [](unsigned bits) { return bits >= 64 ? ~u64{0} : (u64{1} << bits) - 1; };
+  const auto origin_of = [&](unsigned operand, const Place& p, unsigned bits) -> const Origin* {
+    const UndefinedSlot* u = undefined_of(w, of(operand, p.reg));
+    const bool open = u != nullptr && (u->lanes >> p.lane & 1) != 0 && (u->bits[p.lane] >> (bits * p.part) & ones(bits)) != 0;
+    return open ? &u->origins[p.lane] : nullptr;
+  };
+  struct Result {
+    u64 bits = 0;
+    Origin origin;
+  };
+  std::vector<Result> results(any ? op.counts[0] * kWarp : 0);
+  if (any) {
+    const Origin *of_row[16] = {}, *of_column[8] = {};
+    for (unsigned r = 0; r < op.m; ++r)
+      for (unsigned k = 0; k < op.k && of_row[r] == nullptr; ++k) of_row[r] = origin_of(1, place_a(op.m, per, r, k), bits_a);
+    for (unsigned n = 0; n < op.n; ++n)
+      for (unsigned k = 0; k < op.k && of_column[n] == nullptr; ++k) of_column[n] = origin_of(2, place_b(per, k, n), bits_a);
+    for (unsigned r = 0; r < op.m; ++r)
+      for (unsigned n = 0; n < op.n; ++n) {
+        const Place p = place_c(r, n, per_c);
+        const Origin* origin = of_row[r] != nullptr ? of_row[r] : of_column[n] != nullptr ? of_column[n] : origin_of(3, p, bits_c);
+        if (origin == nullptr) continue;
+        Result& result = results[p.reg * kWarp + p.lane];
+        result.bits |= ones(bits_c) << (bits_c * p.part);
+        result.origin = *origin;
+        result.origin.computed = true;
+      }
+  }
+  for (unsigned reg = 0; reg < op.counts[0]; ++reg) {
+    set_defined(*w.frame, of(0, reg), lanes);
+    if (any) for_lanes(lanes, [&](unsigned l) { set_undefined(*w.frame, of(0, reg), l, results[reg * kWarp + l].bits, results[reg * kWarp + l].origin); });
+  }
+}
+
 const Inst* mma(const Inst& i, Warp& w, Mask mask) {
   // The members' slot is the first of the list.
   const Meeting m = meet(i, w, mask, i.e, Collective::mma, nullptr);
@@ -113,6 +156,7 @@ const Inst* mma(const Inst& i, Warp& w, Mask mask) {
   if (m.present != kFullMask) collective_fault(i, w, m.present, Fault::divergent_barrier, "a matrix instruction needs all 32 lanes");
   const Slot* slots = i.slots;
   const MmaOp& op = *reinterpret_cast<const MmaOp*>(i.imm);
+  if (w.follows) [[unlikely]] multiplied_undefined(w, op, slots, m.lanes);
   const Slot *d = slots + op.starts[0], *a = slots + op.starts[1], *b = slots + op.starts[2], *c = slots + op.starts[3];
   if (m.lanes == kFullMask && op.m == 16 && op.k == 16 && op.d == Type::f32) {
     if (op.a == Type::bf16) return multiply_bfloats(w, d, a, b, c), &i + 1;

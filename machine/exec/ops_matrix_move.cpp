@@ -4,6 +4,7 @@
 #include "families.hpp"
 #include "matrix.hpp"
 #include "memory_decode.hpp"
+#include "undefined.hpp"
 
 namespace machine {
 namespace {
@@ -24,6 +25,7 @@ bool rows(const Inst& i, Warp& w, const TileOp& op, Access& a, Mask& good) {
   a.space = Space::shared;
   a.generic = op.generic;
   a.width = 16;
+  a.undefined = w.worker->undefined.get();
   a.lanes = op.count == 4 ? kFullMask : (Mask{1} << (8 * op.count)) - 1;
   form(w, op.generic ? shared_window_source(w, i.a, op.base_width, i.imm) : shared_source(w, i.a, op.base_width, i.imm), w.address(), a);
   good = admit(i, w, a);
@@ -83,13 +85,16 @@ const Inst* ldmatrix(const Inst& i, Warp& w, Mask mask) {
   const TileOp& op = *static_cast<const TileOp*>(i.data);
   Access a;
   Mask good;
+  if (w.follows) [[unlikely]] before_tiles(i, w, op.registers, op.count, op.transposed, false, m.lanes);
   if (!rows(i, w, op, a, good)) return nullptr;
   for (unsigned k = 0; k < op.count; ++k) {
     alignas(64) u32 out[kWarp];
     load_tile(a.address + 8 * k, good >> (8 * k), op.transposed, out);
     blend(w.at<u32>(op.registers[k]), out, m.lanes);
   }
-  return &i + 1;
+  if (a.undefined == nullptr || a.undefined->lanes == 0) [[likely]] return &i + 1;
+  tiles_undefined(w, op.registers, op.count, op.transposed, m.lanes);
+  return follow(w, &i + 1);
 }
 
 const Inst* stmatrix(const Inst& i, Warp& w, Mask mask) {
@@ -99,7 +104,9 @@ const Inst* stmatrix(const Inst& i, Warp& w, Mask mask) {
   const TileOp& op = *static_cast<const TileOp*>(i.data);
   Access a;
   Mask good;
+  if (w.follows) [[unlikely]] before_tiles(i, w, op.registers, op.count, op.transposed, true, m.lanes);
   if (!rows(i, w, op, a, good)) return nullptr;
+  if (a.undefined != nullptr) a.undefined->lanes = 0;
   before_store(w, a, good);
   for (unsigned k = 0; k < op.count; ++k) {
     const u32* s = w.at<const u32>(op.registers[k]);
@@ -122,6 +129,7 @@ const Inst* movmatrix(const Inst& i, Warp& w, Mask mask) {
   const Meeting m = meet(i, w, mask, i.e, Collective::matrix_move, bring_word);
   if (!m.ready) return m.next;
   whole_warp(i, w, m);
+  if (w.follows) [[unlikely]] transposed_undefined(i, w, m);
   const u32* s = w.at<const u32>(i.a);
   u16 tile[8][8];
   for (unsigned l = 0; l < kWarp; ++l) {

@@ -1,7 +1,10 @@
 // ld and st in every space, with vectors, cache operators, order and scope; prefetch, discard and applypriority.
+#include <algorithm>
+
 #include "families.hpp"
 #include "memory_access.hpp"
 #include "memory_decode.hpp"
+#include "undefined.hpp"
 
 namespace machine {
 namespace {
@@ -154,6 +157,7 @@ const Inst* memory(const Inst& i, Warp& w, Mask mask) {
   mask &= w.active;
   if (mask == 0) return &i + 1;
   const MemoryOp& op = *static_cast<const MemoryOp*>(i.data);
+  if (w.follows) [[unlikely]] before_memory(i, w, op, mask);
   const Mask done = run_memory(i, w, op, mask);
   if (done != mask && op.kind == AccessKind::load) [[unlikely]] {
     // Lanes that were refused read zero.
@@ -161,7 +165,15 @@ const Inst* memory(const Inst& i, Warp& w, Mask mask) {
     for (unsigned c = 0; c < op.components; ++c)
       for_lanes(refused, [&](unsigned l) { std::memset(w.at<std::byte>(op.registers[c]) + l * op.register_width, 0, op.register_width); });
   }
-  return w.stop == Stop::aborted ? nullptr : &i + 1;
+  if (w.stop == Stop::aborted) return nullptr;
+  Undefined* undefined = w.worker->undefined.get();
+  if (undefined == nullptr || undefined->lanes == 0) [[likely]] return &i + 1;
+  if (op.kind == AccessKind::store) {
+    undefined->lanes = 0;
+    return &i + 1;
+  }
+  loaded_undefined(w, op);
+  return follow(w, &i + 1);
 }
 
 // The parameter block of a launch, at a constant offset: the same for all lanes, and never told.
@@ -188,11 +200,12 @@ const Inst* load_area(const Inst& i, Warp& w, Mask mask) {
   for (unsigned l = 0; l < kWarp; ++l) w.address()[l] = static_cast<u64>(i.imm);
   op.transfer_local(op, w, w.address(), mask & w.active, Shape::scattered);
   w.local = keep;
+  if (w.follows) [[unlikely]] area_undefined(w, op, i.a, i.imm, mask & w.active);
   return &i + 1;
 }
 
 void prepare_element(Decoder& d, MemoryOp& op, Type t, bool store) {
-  const bool sign = is_signed(t);
+  const bool sign = op.sign = is_signed(t);
   switch (op.element) {
     case 1: store ? choose_store<u8>(op) : sign ? choose_load<std::int8_t>(op) : choose_load<u8>(op); break;
     case 2: store ? choose_store<u16>(op) : sign ? choose_load<std::int16_t>(op) : choose_load<u16>(op); break;
@@ -275,6 +288,7 @@ void load_or_store(Decoder& d, bool store) {
     for (unsigned k = 0; k < op.components; ++k) {
       Inst& i = d.emit(width == 2 ? load_param<u16> : width == 4 ? load_param<u32> : load_param<u64>);
       i.d = op.registers[k];
+      d.follow(FlowKind::computes);
       i.imm = address.offset + static_cast<std::int64_t>(k * op.element);
       i.extra = op.element | (is_signed(t) ? 1u << 8 : 0);
     }
@@ -286,6 +300,12 @@ void load_or_store(Decoder& d, bool store) {
   op.base_width = static_cast<std::uint8_t>(address.width);
   if (op.base_width == 4 && (op.via == Via::global || op.via == Via::generic)) d.fail("a 32-bit address register");
   if (address.variable != nullptr && address.variable->kind == Variable::local && !d.function.is_kernel) base = d.local_base();
+  if (store) {
+    StoreBytes& widest = d.program.stores;
+    if (op.via == Via::global || op.via == Via::generic) widest.global = std::max(widest.global, op.element);
+    if (op.via == Via::shared || op.via == Via::generic) widest.shared = std::max(widest.shared, op.element);
+    if (op.via == Via::local || op.via == Via::generic) widest.local = std::max(widest.local, op.element);
+  }
   if (op.order != Order::weak && (op.via == Via::global || op.via == Via::generic)) d.program.communicates = true;
   if (op.via == Via::generic && address.variable == nullptr) d.klass(class_of(op, store));
   d.klass(class_of(op, store));

@@ -97,8 +97,7 @@ void mov_parts(Decoder& d, Type t, bool packing) {
   if (part_type == Type::none) d.refuse_type(t);
   std::vector<Slot> slots;
   for (const auto& p : list.parts) {
-    if (!packing && p.kind == Operand::sink) slots.push_back(d.scratch(part == 1 ? 2 : part));
-    else slots.push_back(packing ? d.source(p, part_type) : d.destination(p, part_type));
+    slots.push_back(packing ? d.source(p, part_type) : d.destination(p, part_type));
   }
   const Slot whole = packing ? d.destination(0, t) : d.source(1, t);
   Handler h = nullptr;

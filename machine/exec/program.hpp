@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <string>
 #include <string_view>
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "barrier_regions.hpp"
+#include "flow.hpp"
 #include "inst.hpp"
 #include "machine.hpp"
 
@@ -47,6 +50,7 @@ using Bytes = std::vector<std::byte, LineAllocator<std::byte>>;
 
 struct Function {
   std::string name;
+  std::uint32_t number = 0;           // in its program
   bool is_kernel = false;
   std::vector<Inst> code;             // last one never falls through
   Bytes constants;                    // bank of broadcast immediates
@@ -61,6 +65,9 @@ struct Function {
   std::deque<std::vector<std::byte>> blobs;
   std::deque<BasicBlock> blocks;
   std::deque<BarrierRegion> barrier_regions;
+  // Of a followed program: one for each instruction; and where registers are alive, by offset.
+  std::vector<Flow> flows;
+  std::vector<PlaceLife> places;
 };
 
 // What a frame takes of the thread's stack: the next one begins aligned for any vector.
@@ -88,6 +95,7 @@ struct Program {
   std::uint32_t block_count = 0;
   std::uint32_t instruction_count = 0;
   std::uint32_t local_bytes = 0;  // a thread, with a stack for calls
+  StoreBytes stores;
   bool communicates = false;
   bool calls = false;
   bool grid_sync = false;
@@ -96,6 +104,17 @@ struct Program {
   const SharedLayout* shared = nullptr;
   std::span<const Param> params;
   std::map<std::array<std::uint32_t, 3>, std::uint32_t> position_index;  // file, line, column -> positions
+
+  // The same program, instruction by instruction, with the flow of each. Decoded when a warp first needs it.
+  const Program& followed() const {
+    std::call_once(once_, [this] { followed_ = again(); });
+    return *followed_;
+  }
+  std::function<std::unique_ptr<Program>()> again;
+
+ private:
+  mutable std::once_flag once_;
+  mutable std::unique_ptr<Program> followed_;
 };
 
 }  // namespace machine

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "lanes.hpp"
+#include "undefined.hpp"
 
 namespace machine {
 namespace {
@@ -184,6 +186,10 @@ Frame* push_frame(Warp& w, const Function& function, Frame* caller, const Inst* 
   Frame* f = w.frames[found].get();
   f->registers = w.frame_rooms[found].data();
   std::memset(f->registers, 0, function.frame_bytes);
+  if (f->undefined) [[unlikely]] {
+    f->undefined->clear();
+    f->undefined->index.resize(function.frame_bytes / 4);
+  }
   f->function = &function;
   f->caller = caller;
   f->call = call;
@@ -204,6 +210,9 @@ void start_warp(Warp& w, const Function& entry) {
   w.others.clear();
   w.free_frames.clear();
   for (auto& f : w.frames) w.free_frames.push_back(f.get());
+  for (auto& f : w.frames) f->fragments = 0;
+  w.follows = false;
+  w.follow_from = nullptr;
   w.turns = 0;
   w.stop = Stop::none;
   for (auto& c : w.copies) w.free_copies.push_back(std::move(c));
@@ -232,7 +241,12 @@ void run_warp(Warp& w, std::int64_t budget) {
   w.budget = budget;
   w.forced = by_age;
   const Inst* pc = resume(w, k);
-  while (pc != nullptr) pc = pc->fn(*pc, w, w.lanes & (w.predicate(pc->guard) ^ pc->flip));
+  for (;;) {
+    if (w.follows) [[unlikely]] pc = run_following(w, pc);
+    while (pc != nullptr) pc = pc->fn(*pc, w, w.lanes & (w.predicate(pc->guard) ^ pc->flip));
+    if (w.follow_from == nullptr) [[likely]] return;
+    pc = std::exchange(w.follow_from, nullptr);
+  }
 }
 
 void abort_launch(Warp& w, const Inst& i, LaunchStatus status, const std::string& what, Mask lanes) {

@@ -16,6 +16,8 @@ namespace machine {
 
 struct Block;
 struct Worker;
+struct FrameUndefined;  // undefined.hpp
+struct WarpUndefined;
 
 // One activation of a function by a warp. Lanes that called together share it.
 struct Frame : LocalFrame {
@@ -25,6 +27,7 @@ struct Frame : LocalFrame {
   std::byte* registers = nullptr;
   std::uint32_t depth = 0;
   std::uint32_t fragments = 0;  // fragments in this frame, and callees that return to it
+  std::shared_ptr<FrameUndefined> undefined;  // once a register held undefined bits
 };
 
 enum class Stop : std::uint8_t {
@@ -75,11 +78,14 @@ struct Warp {
   bool diverged = false;  // other fragments exist
   bool released = false;  // the running fragment resumes at a collective that others have completed
   bool forced = false;    // this fragment's turn by age: lower counters do not take over
+  bool follows = false;   // registers hold undefined bits: every instruction is followed
+  const Inst* follow_from = nullptr;  // where to go on so, when that has just begun
   Stop stop = Stop::none;
   const Inst* stop_pc = nullptr;
   Mask need = 0;
   std::uint32_t barrier = 0;
   Mask carry = 0;          // CC.CF, of a subtraction its complement: set without a borrow
+  std::shared_ptr<WarpUndefined> undefined;  // what is not in a frame
   Observer* observer = nullptr;
   Block* block = nullptr;
   Worker* worker = nullptr;
@@ -184,6 +190,8 @@ struct alignas(128) Worker {
   LaunchInfo* launch = nullptr;
   Observer* observer = nullptr;
   UndoLog* undo = nullptr;
+  std::unique_ptr<Undefined> undefined;  // of the access at hand; null when undefined values are not followed
+  bool memory_undefined = false;         // and whether they are followed through memory
   std::vector<BlockCount, LineAllocator<BlockCount>> counts;
   std::uint64_t bytes_loaded = 0, bytes_stored = 0;
   std::uint64_t executed = 0;      // warp instructions, kept for limits

@@ -37,6 +37,9 @@ struct Component {
   std::uint32_t stride = 0;
 };
 
+struct Undefined;  // undefined.hpp
+enum class Merge : std::uint8_t;
+
 // address[l] is valid for the lanes in `lanes`, and means
 //   global, param, constant  the address itself
 //   shared                   the storage address: block.shared + offset (so the arena's shadows apply)
@@ -58,6 +61,10 @@ struct Access {
   Mask breaks = 0;
   const std::uint64_t* address = nullptr;  // [32]
   Component data[8];                       // stores and atomics: the operand; base null otherwise
+  // What is undefined: of a store's or atomic's operand (told to the checks), and of what a load or atomic gives (told by
+  // them). Null when nobody follows undefined values.
+  Undefined* undefined = nullptr;
+  Merge merge{};                           // atomics: how operand and memory make the new value
 
   unsigned first_lane() const { return static_cast<unsigned>(std::countr_zero(lanes)); }
 

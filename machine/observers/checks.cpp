@@ -1,6 +1,7 @@
 // The checks of the process: what outlives a launch, the host's side, and the bringing together of chunks.
 #include "observers/checks.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <stdexcept>
 #include <unordered_map>
@@ -20,7 +21,7 @@ namespace {
 class CheckSet final : public Checks {
  public:
   CheckSet(const CheckOptions& options, report::Report& report)
-      : options_(options), report_(report), operations_(report), host_(options_, report, written_, operations_) {}
+      : options_(options), report_(report), operations_(report), host_(options_, report, written_, kept_, operations_) {}
 
   void operation_begin(const Operation& o) override {
     if (options_.racecheck) operations_.begin(o);
@@ -32,7 +33,10 @@ class CheckSet final : public Checks {
   }
   void allocated(const Object& object) override {
     // An address may have been used before; registered memory lies outside the arena.
-    if (object.kind == ObjectKind::global) written_.clear(object.base, object.size);
+    if (object.kind == ObjectKind::global) {
+      written_.clear(object.base, object.size);
+      kept_.forget(object.base, object.size);
+    }
     if (options_.racecheck) operations_.lifetime(object.allocated, object, true);
   }
   void released(const Object& object) override {
@@ -51,7 +55,7 @@ class CheckSet final : public Checks {
     waits_ = options_.racecheck && waits_for_dependency(*launch.kernel);
   }
   std::unique_ptr<Observer> fork(std::uint64_t) override {
-    return std::make_unique<Chunk>(options_, launch_, regions_, written_, waits_);
+    return std::make_unique<Chunk>(options_, launch_, regions_, written_, kept_, waits_);
   }
   bool join(std::span<const std::unique_ptr<Observer>> chunks) override;
   void launch_end(const LaunchInfo&) override {
@@ -72,6 +76,7 @@ class CheckSet final : public Checks {
   CheckOptions options_;
   report::Report& report_;
   ArenaBits written_;
+  Kept kept_;
   Regions regions_;
   Operations operations_;
   HostSide host_;
@@ -119,15 +124,24 @@ bool CheckSet::join(std::span<const std::unique_ptr<Observer>> chunks) {
       traffic_->add(chunk.traffic());
     }
   }
-  if (options_.initcheck) remember_written(footprint.pages);
+  if (options_.initcheck) {
+    remember_written(footprint.pages);
+    for (const auto& each : chunks) chunk_of(each).initcheck().hand_over(kept_);
+  }
   if (options_.racecheck) operations_.launched(launch_.operation, std::move(footprint));
   return true;
 }
 
 void CheckSet::remember_written(const PageMap& pages) {
+  const Object* object = nullptr;
   for (const Page* page : pages.all()) {
     const std::uint64_t address = page->number << kPageShift;
     if (!ArenaBits::covers(address) || (!page->marks.changed() && !page->undefined)) continue;
+    if (const Object* here = AddressSpace::instance().find(address); here != object && here != nullptr) {
+      object = here;
+      unsigned& widest = kept_.widest[object->id];
+      widest = std::max<unsigned>(widest, launch_.stores.global);
+    }
     std::uint64_t* words = written_.words() + (address - kArenaBase) / 64;
     for (unsigned w = 0; w < kPageWords; ++w) {
       const std::uint64_t undefined = page->undefined ? (*page->undefined)[w] : 0;

@@ -37,13 +37,13 @@ bool is_strong(const Access& a) {
 
 }  // namespace
 
-Chunk::Chunk(const CheckOptions& options, const LaunchInfo& launch, const Regions& regions, ArenaBits& written, bool waits)
+Chunk::Chunk(const CheckOptions& options, const LaunchInfo& launch, const Regions& regions, ArenaBits& written, const Kept& kept, bool waits)
     : options_(options),
       launch_(launch),
       waits_(waits),
       race_report_(launch, sink_),
       memcheck_(launch, sink_, regions),
-      initcheck_(launch, sink_, written),
+      initcheck_(launch, sink_, written, kept),
       global_races_(launch, race_report_, pages_, options.racecheck),
       traffic_(regions, options.row_bytes) {}
 
@@ -232,6 +232,15 @@ void Chunk::fault(const WarpPoint& point, const FaultEvent& event) {
   if (address) return memcheck_.fault(point, event);
   if (is_synchronisation(event.fault) && !options_.synccheck) return;
   report_fault(sink_, launch_, point, event);
+}
+
+// A shuffle that reads an absent lane is synccheck's, whatever becomes of it is followed in the same way.
+Following Chunk::following() const {
+  return options_.initcheck ? Following::memory : options_.synccheck ? Following::registers : Following::none;
+}
+
+void Chunk::undefined_used(const WarpPoint& point, UndefinedUse use, Mask lanes, const Origin& origin) {
+  if (origin.kind == Origin::Kind::absent ? options_.synccheck : options_.initcheck) initcheck_.used(point, use, lanes, origin);
 }
 
 void Chunk::dependency_wait(const WarpPoint& point) { slot_of(point).waited |= 1u << point.warp; }

@@ -20,7 +20,7 @@ namespace machine::checks {
 
 class Chunk final : public Observer {
  public:
-  Chunk(const CheckOptions& options, const LaunchInfo& launch, const Regions& regions, ArenaBits& written, bool waits);
+  Chunk(const CheckOptions& options, const LaunchInfo& launch, const Regions& regions, ArenaBits& written, const Kept& kept, bool waits);
 
   std::unique_ptr<Observer> fork(std::uint64_t) override { return nullptr; }
   bool join(std::span<const std::unique_ptr<Observer>>) override { return true; }
@@ -42,6 +42,8 @@ class Chunk final : public Observer {
   void threads_exit(const WarpPoint& point) override;
   void fault(const WarpPoint& point, const FaultEvent& event) override;
   void dependency_wait(const WarpPoint& point) override;
+  Following following() const override;
+  void undefined_used(const WarpPoint& point, UndefinedUse use, Mask lanes, const Origin& origin) override;
 
   // After chunk_end. False: blocks of the chunk conflict, and the launch is to be repeated as one chunk.
   bool apart() const { return !global_races_.blocks_meet(); }
@@ -51,6 +53,7 @@ class Chunk final : public Observer {
   PageMap& early_pages() { return early_; }
   PageMap& read_only_pages() { return read_only_; }
   const TrafficCount& traffic() const { return traffic_; }
+  const Initcheck& initcheck() const { return initcheck_; }
   std::uint64_t bytes_checked() const { return bytes_; }
 
  private:

@@ -1,5 +1,9 @@
 #include "observers/host_side.hpp"
 
+#include <algorithm>
+#include <map>
+#include <vector>
+
 #include "memory/address_space.hpp"
 #include "memory/graph_memory.hpp"
 #include "observers/sink.hpp"
@@ -62,40 +66,39 @@ void HostSide::copied_to_device(const Range& to) {
   for (std::uint64_t row = 0; row < to.rows; ++row) written_.set(to.address + row * to.pitch, to.bytes);
   if (same_size) {
     const Range& from = *source_;
+    const Object *from_object = AddressSpace::instance().find(from.address), *to_object = AddressSpace::instance().find(to.address);
     bool all = true;
     for (std::uint64_t row = 0; row < from.rows && all; ++row) all = written_.all(from.address + row * from.pitch, from.bytes);
-    for (std::uint64_t i = 0; i < to.bytes * to.rows && !all; ++i)
-      if (!written_.test(from.address + i / from.bytes * from.pitch + i % from.bytes))
-        written_.clear(to.address + i / to.bytes * to.pitch + i % to.bytes, 1);
+    for (std::uint64_t i = 0; i < to.bytes * to.rows && !all; ++i) {
+      const std::uint64_t source = from.address + i / from.bytes * from.pitch + i % from.bytes, there = to.address + i / to.bytes * to.pitch + i % to.bytes;
+      if (written_.test(source)) continue;
+      written_.clear(there, 1);
+      if (const auto at = kept_.partial.find(source); at != kept_.partial.end()) kept_.partial[there] = at->second;
+      else kept_.partial.erase(there);
+      if (const auto at = kept_.stored.find(Kept::granule(source)); at != kept_.stored.end()) kept_.stored[Kept::granule(there)] = at->second;
+      if (from_object != nullptr && to_object != nullptr) kept_.widest[to_object->id] = std::max(kept_.widest[to_object->id], kept_.widest[from_object->id]);
+    }
   }
   source_.reset();
 }
 
-void HostSide::copied_to_host(const Range& from) {
-  std::uint64_t missing = 0, hole = 0, first_hole = 0;
-  for (std::uint64_t row = 0; row < from.rows; ++row) {
-    const std::uint64_t begin = from.address + row * from.pitch;
-    if (from.pitch != from.bytes) hole = 0;
-    if (written_.all(begin, from.bytes)) {
-      hole = 0;
-      continue;
-    }
-    for (std::uint64_t at = begin; at < begin + from.bytes; ++at) {
-      if (written_.test(at)) {
-        hole = 0;
-        continue;
-      }
-      ++missing;
-      if (++hole == kPadding && first_hole == 0) first_hole = at + 1 - kPadding;
-    }
-  }
+// The widest element that a kernel stored there, or where undefined values that were copied there come from.
+unsigned HostSide::widest_at(std::uint64_t address) const {
+  const Object* object = AddressSpace::instance().find(address);
+  const auto known = kept_.widest.find(object ? object->id : 0);
+  const KeptOrigin* origin = kept_.origin_at(address);
+  return std::max(known == kept_.widest.end() ? 0 : known->second, origin ? origin->widest : 0);
+}
+
+bool HostSide::is_computed(std::uint64_t address) const {
+  const KeptOrigin* origin = kept_.origin_at(address);
+  return origin && origin->computed;
+}
+
+void HostSide::unwritten(const Range& from, std::uint64_t first, std::uint64_t missing) {
   const std::uint64_t all = from.bytes * from.rows;
-  // Structs with padding are copied whole.
-  if (missing != all && first_hole == 0) return;
-  const std::uint64_t first = missing == all ? from.address : first_hole;
   report::Finding f;
   f.check = "initcheck";
-  f.level = report::Level::warning;
   f.kind = "Uninitialized memory copied to the host by " + current_.name;
   f.message = missing == all ? "nothing has written any of the " + std::to_string(all) + " bytes that are copied"
                              : "nothing has written " + std::to_string(missing) + " of the " + std::to_string(all) + " bytes that are copied";
@@ -105,6 +108,74 @@ void HostSide::copied_to_host(const Range& from) {
   site.host = current_.name;
   f.sites.push_back(std::move(site));
   report_.add(std::move(f));
+}
+
+void HostSide::undefined(const KeptOrigin& origin, std::uint64_t missing) {
+  report::Finding f = origin.finding;
+  if (f.check == "synccheck" && !options_.synccheck) return;
+  f.message += ", and " + std::to_string(missing) + " bytes that the host copies depend on " + (f.address.empty() ? "it" : "them");
+  report::Site site;
+  site.host = current_.name;
+  f.sites.push_back(std::move(site));
+  report_.add(std::move(f));
+}
+
+namespace {
+
+// Bytes that are undefined one behind the other, in what is copied.
+struct Hole {
+  std::uint64_t address, offset, bytes;
+};
+
+// Whether the same holes come again at one distance from the beginning to the end, as the padding of an array of structs does.
+bool recurs(const std::vector<Hole>& holes, std::uint64_t all) {
+  for (std::size_t step = 1; step <= 4 && step < holes.size(); ++step) {
+    const std::uint64_t period = holes[step].offset - holes[0].offset;
+    bool same = holes[0].offset < period && all % period == 0 && holes.size() == all / period * step;
+    for (std::size_t k = 0; same && k + step < holes.size(); ++k)
+      same = holes[k + step].offset - holes[k].offset == period && holes[k + step].bytes == holes[k].bytes;
+    if (same) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+// A hole is reported unless it can be the padding of a struct. That is shorter than the alignment which makes it: than an
+// element that was stored there; or, where the struct itself is aligned, it recurs with every struct.
+void HostSide::copied_to_host(const Range& from) {
+  std::vector<Hole> holes, wide;  // those that may be padding because they recur; those that are none
+  const auto add = [&](const Hole& h) {
+    if (h.bytes == 0) return;
+    if (h.bytes >= kPadding || is_computed(h.address)) wide.push_back(h);
+    else if (h.bytes >= widest_at(h.address)) holes.push_back(h);
+  };
+  Hole open{from.address, 0, 0};
+  std::uint64_t next = from.address;  // where the bytes looked at end
+  for (std::uint64_t row = 0; row < from.rows; ++row) {
+    const std::uint64_t begin = from.address + row * from.pitch, end = begin + from.bytes, offset = row * from.bytes;
+    if (begin != next) add(open), open = {begin, offset, 0};
+    next = end;
+    if (written_.all(begin, from.bytes)) {
+      add(open), open = {end, offset + from.bytes, 0};
+      continue;
+    }
+    for (std::uint64_t at = begin; at < end; ++at) {
+      if (written_.test(at)) add(open), open = {at + 1, offset + (at - begin) + 1, 0};
+      else ++open.bytes;
+    }
+  }
+  add(open);
+  if (!wide.empty() || !recurs(holes, from.bytes * from.rows)) wide.insert(wide.end(), holes.begin(), holes.end());
+  std::uint64_t missing = 0, first = ~std::uint64_t{0};       // of what nobody wrote
+  std::map<const KeptOrigin*, std::uint64_t> stored;  // bytes of undefined values that kernels stored
+  for (const Hole& h : wide)
+    for (std::uint64_t at = h.address; at < h.address + h.bytes; ++at) {
+      if (const KeptOrigin* origin = kept_.stored.empty() ? nullptr : kept_.origin_at(at)) ++stored[origin];
+      else ++missing, first = std::min(first, at);
+    }
+  if (missing != 0) unwritten(from, first, missing);
+  for (const auto& [origin, bytes] : stored) undefined(*origin, bytes);
 }
 
 }  // namespace machine::checks

@@ -6,14 +6,15 @@
 
 #include "observers/bits.hpp"
 #include "observers/checks.hpp"
+#include "observers/kept.hpp"
 #include "observers/operations.hpp"
 
 namespace machine::checks {
 
 class HostSide {
  public:
-  HostSide(const CheckOptions& options, report::Report& report, ArenaBits& written, Operations& operations)
-      : options_(options), report_(report), written_(written), operations_(operations) {}
+  HostSide(const CheckOptions& options, report::Report& report, ArenaBits& written, Kept& kept, Operations& operations)
+      : options_(options), report_(report), written_(written), kept_(kept), operations_(operations) {}
 
   void begin(const Operation& operation);
   void end(const Operation& operation);
@@ -25,10 +26,15 @@ class HostSide {
   void invalid(AccessKind kind, std::uint64_t address, std::uint64_t bytes, const Object* object, const char* why);
   void copied_to_device(const Range& destination);
   void copied_to_host(const Range& source);
+  bool is_computed(std::uint64_t address) const;
+  unsigned widest_at(std::uint64_t address) const;
+  void unwritten(const Range& source, std::uint64_t first, std::uint64_t missing);
+  void undefined(const KeptOrigin& origin, std::uint64_t missing);
 
   const CheckOptions& options_;
   report::Report& report_;
   ArenaBits& written_;
+  Kept& kept_;
   Operations& operations_;
   Operation current_;
   std::optional<Range> source_;  // of the copy under way, device side

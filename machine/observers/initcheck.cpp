@@ -12,31 +12,61 @@ namespace machine::checks {
 namespace {
 
 constexpr unsigned kClose = 1024;  // bytes so close together are looked at with what lies between them
-enum Rule : std::uint32_t { kUnwritten = 200 };
+constexpr std::uint8_t kNoThread = 0xff;  // as the warp of an origin: another block's
+enum Rule : std::uint32_t { kUndefined = 200, kKept = 220 };
 
 template <class F>
 void each_lane(Mask lanes, F&& f) {
   for (; lanes != 0; lanes &= lanes - 1) f(static_cast<unsigned>(std::countr_zero(lanes)));
 }
 
+std::uint64_t of_lane(std::uint64_t place, unsigned lane) { return place << 5 | lane; }
+
+// " of size 16 bytes" of an instruction such as ld.global.v4.f32; nothing where its spelling does not say.
+std::string size_words(const std::string& text) {
+  const std::size_t begin = text.front() == '@' ? text.find(' ') + 1 : 0, end = text.find_first_of(" \t", begin);
+  const std::string opcode = text.substr(begin, end == std::string::npos ? end : end - begin);
+  const std::size_t type = opcode.rfind('.');
+  if (type == std::string::npos || opcode.compare(0, 2, "ld") != 0 || opcode.size() < type + 3) return "";
+  unsigned bits = 0;
+  for (std::size_t k = type + 2; k < opcode.size() && opcode[k] >= '0' && opcode[k] <= '9'; ++k) bits = bits * 10 + static_cast<unsigned>(opcode[k] - '0');
+  const unsigned parts = opcode.find(".v2.") != std::string::npos ? 2 : opcode.find(".v4.") != std::string::npos ? 4 : opcode.find(".v8.") != std::string::npos ? 8 : 1;
+  if (opcode.find("matrix") != std::string::npos || bits < 8) return "";
+  return " of size " + std::to_string(bits / 8 * parts) + (bits * parts == 8 ? " byte" : " bytes");
+}
+
+const char* use_words(UndefinedUse use) {
+  switch (use) {
+    case UndefinedUse::branch: return "a branch depends on ";
+    case UndefinedUse::address: return "an address depends on ";
+    case UndefinedUse::members: return "the lanes that a collective waits for depend on ";
+    case UndefinedUse::control: return "what an instruction does depends on ";
+    case UndefinedUse::stored: return "what is stored depends on ";
+  }
+  return "the program depends on ";
+}
+
 }  // namespace
 
-Initcheck::Initcheck(const LaunchInfo& launch, Sink& sink, ArenaBits& written)
-    : launch_(launch), sink_(sink), written_(written) {
+Initcheck::Initcheck(const LaunchInfo& launch, Sink& sink, ArenaBits& written, const Kept& kept)
+    : launch_(launch), sink_(sink), written_(written), kept_(kept) {
   dynamic_.kind = ObjectKind::dynamic_shared;
   dynamic_.base = launch.kernel->shared().dynamic_base;
   dynamic_.size = launch.dynamic_shared;
 }
 
-const Object* Initcheck::variable_at(const WarpPoint& point, std::uint64_t address) const {
-  const std::uint64_t offset = address - point.block->shared;
+const Object* Initcheck::variable_at(std::uint64_t offset) const {
   for (const Object& v : launch_.kernel->shared().variables)
     if (v.contains(offset)) return &v;
   return dynamic_.contains(offset) ? &dynamic_ : nullptr;
 }
 
 void Initcheck::block_begin(const BlockInfo& block) {
-  if (block.shared_extent != 0) written_.clear(block.shared, block.shared_extent);
+  if (block.shared_extent == 0) return;
+  written_.clear(block.shared, block.shared_extent);
+  const auto inside = [&](std::uint64_t address) { return address - block.shared < block.shared_extent; };
+  if (!partial_.empty()) std::erase_if(partial_, [&](const auto& e) { return inside(e.first); });
+  if (!stored_.empty()) std::erase_if(stored_, [&](const auto& e) { return inside(e.first << 6); });
 }
 
 // Whether memory at `address` is of the kind that starts unwritten.
@@ -91,93 +121,55 @@ bool Initcheck::all_written(const Access& a, const Extent& extent) const {
 #endif
 }
 
-std::uint64_t Initcheck::holes(std::uint64_t address, unsigned width, const PageMap* pages) const {
-  std::uint64_t found = 0;
-  for (unsigned b = 0; b < width; ++b) found |= is_written(address + b, pages) ? 0 : std::uint64_t{1} << b;
-  return found;
+// Whether everything that the access touches is written.
+bool Initcheck::clean(const Access& a, const Extent& extent, const PageMap* pages) const {
+  if (a.shape == Shape::uniform) return all_written(a.address[a.first_lane()], a.width, pages);
+  if (!any_undefined_ && all_written(a, extent)) return true;
+  bool all = true;
+  a.for_each_run([&](std::uint64_t address, std::uint64_t bytes, Mask) { all = all && all_written(address, bytes, pages); });
+  return all;
 }
 
-// Whether every hole that these bytes are part of is shorter than padding can be.
-bool Initcheck::small_hole(const WarpPoint& point, std::uint64_t address, unsigned width, std::uint64_t holes, const PageMap* pages) const {
-  for (unsigned b = 0; b < width; ++b) {
-    if ((holes >> b & 1) == 0) continue;
-    const bool on_chip = address >= kOnChipBase;
-    const Object* object = on_chip ? variable_at(point, address + b) : AddressSpace::instance().find(address + b);
-    const std::uint64_t origin = on_chip ? point.block->shared : 0;
-    std::uint64_t low = address + b, high = low + 1;
-    const auto open = [&](std::uint64_t at) { return object && object->contains(at - origin) && !is_written(at, pages); };
-    while (high - low < kPadding && open(low - 1)) --low;
-    while (high - low < kPadding && open(high)) ++high;
-    if (high - low >= kPadding) return false;
+std::uint8_t Initcheck::undefined_byte(std::uint64_t address, const PageMap* pages) const {
+  if ((written_bits(address, pages) >> (address & 63) & 1) != 0) return 0;
+  if (const auto at = partial_.find(address); at != partial_.end()) return at->second;
+  if (const auto at = kept_.partial.find(address); at != kept_.partial.end()) return at->second;
+  return 0xff;
+}
+
+Origin Initcheck::origin_of(const WarpPoint& point, const Stored& stored) const {
+  Origin origin = stored.origin;
+  if (stored.block != point.block->index) origin.warp = kNoThread;
+  return origin;
+}
+
+// Where the undefined byte comes from that lane `lane` reads there: this very place, unless something stored it.
+Origin Initcheck::origin_at(const WarpPoint& point, unsigned lane, std::uint64_t address) const {
+  if (const auto at = stored_.find(Kept::granule(address)); at != stored_.end()) return origin_of(point, at->second);
+  const auto warp = static_cast<std::uint8_t>(point.warp), its_lane = static_cast<std::uint8_t>(lane);
+  if (const auto at = kept_.stored.find(Kept::granule(address)); at != kept_.stored.end())
+    return {at->second, point.pc, warp, its_lane, Origin::Kind::kept, kept_.origins[at->second].computed};
+  // On chip, addresses are told apart by their offset: the block's storage is used again.
+  const std::uint64_t place = address >= kOnChipBase ? kOnChipBase + (address - point.block->shared) : address;
+  return {place, point.pc, warp, its_lane, Origin::Kind::memory, false};
+}
+
+bool Initcheck::read(const WarpPoint& point, unsigned lane, std::uint64_t address, unsigned bytes, const PageMap* pages, Undefined& to) const {
+  std::uint64_t first = 0;
+  for (unsigned b = 0; b < bytes; ++b) {
+    const std::uint8_t open = undefined_byte(address + b, pages);
+    to.bits[lane][b] = open;
+    if (open != 0 && first == 0) first = address + b;
   }
+  if (first == 0) return false;
+  to.origins[lane] = origin_at(point, lane, first);
   return true;
 }
 
-const CopyAnalysis::Move* Initcheck::move_at(std::uint32_t pc) {
-  if (!copies_) copies_ = std::make_unique<CopyAnalysis>(*launch_.kernel);
-  return copies_->at(pc);
-}
-
-void Initcheck::unwritten(const WarpPoint& point, unsigned lane, Space space, unsigned bytes, std::uint64_t address,
-                          bool is_copy) {
-  if (!sink_.first({kUnwritten + static_cast<std::uint32_t>(space), point.pc, 0, 0})) return;
-  report::Finding f;
-  f.check = "initcheck";
-  f.kind = "Uninitialized " + std::string(space_name(space)) + " memory read of size " + std::to_string(bytes) + " bytes";
-  f.message = is_copy ? "the bytes are copied on, and nothing has written them" : "nothing has written these bytes";
-  if (space == Space::global) {
-    f.address = describe_address(address, AddressSpace::instance().find(address));
-  } else if (space == Space::shared) {
-    f.address = describe_address(address - point.block->shared, variable_at(point, address));
-  } else {
-    const auto array = local_array_at(point.frame, address);
-    f.address = describe_address(address, array ? &*array : nullptr);
-  }
-  f.sites.push_back(site_of(launch_, point.block->index, point.warp, lane, point.pc));
-  sink_.add(std::move(f));
-}
-
-void Initcheck::carry(const WarpPoint& point, const Access& a, unsigned lane, std::uint64_t holes) {
-  const CopyAnalysis::Move* move = move_at(point.pc);
-  if (!move) return;
-  const unsigned size = a.width / a.components;
-  for (std::size_t c = 0; c < move->registers.size(); ++c)
-    carried_[carried_key(point, move->registers[c])].holes[lane] =
-        holes >> (c * size) & (size >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << size) - 1);
-}
-
-std::uint64_t Initcheck::carried(const WarpPoint& point, const Access& a, unsigned lane) {
-  const CopyAnalysis::Move* move = move_at(point.pc);
-  if (!move) return 0;
-  const unsigned size = a.width / a.components;
-  std::uint64_t found = 0;
-  for (std::size_t c = 0; c < move->registers.size(); ++c) {
-    const auto at = carried_.find(carried_key(point, move->registers[c]));
-    if (at == carried_.end()) continue;
-    found |= (at->second.holes[lane] & (size >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << size) - 1)) << (c * size);
-  }
-  return found;
-}
-
-// Loads, and the reading half of atomics, of global and shared memory.
 void Initcheck::load(const WarpPoint& point, const Access& a, const Extent& extent, const PageMap* pages) {
-  bool clean = true;
-  if (a.shape == Shape::uniform) {
-    clean = all_written(a.address[a.first_lane()], a.width, pages);
-  } else if (any_undefined_ || !all_written(a, extent)) {
-    a.for_each_run([&](std::uint64_t address, std::uint64_t bytes, Mask) { clean = clean && all_written(address, bytes, pages); });
-  }
-  if (clean && carried_.empty()) return;
-  const bool is_load = a.kind == AccessKind::load;
+  if (a.undefined == nullptr || clean(a, extent, pages)) return;
   each_lane(a.lanes, [&](unsigned lane) {
-    const std::uint64_t address = a.address[lane];
-    const std::uint64_t open = clean ? 0 : holes(address, a.width, pages);
-    const CopyAnalysis::Move* move = is_load ? move_at(point.pc) : nullptr;
-    const bool pure = move && move->pure;
-    if (pure && (open == 0 || small_hole(point, address, a.width, open, pages))) return carry(point, a, lane, open);
-    if (open == 0) return;
-    const unsigned byte = static_cast<unsigned>(std::countr_zero(open));
-    unwritten(point, lane, a.space, a.width, address + byte, pure);
+    if (read(point, lane, a.address[lane], a.width, pages, *a.undefined)) a.undefined->lanes |= Mask{1} << lane;
   });
 }
 
@@ -195,19 +187,66 @@ void Initcheck::mark(std::uint64_t address, std::uint64_t bytes, bool defined, P
   any_undefined_ = any_undefined_ || !defined;
 }
 
+// Bytes of which some bits are undefined.
+void Initcheck::write(const WarpPoint& point, std::uint64_t address, const std::uint8_t* bits, unsigned bytes, const Origin& origin, PageMap* pages) {
+  mark(address, bytes, true, pages);
+  bool any = false;
+  for (unsigned b = 0; b < bytes; ++b) {
+    if (bits[b] == 0) continue;
+    mark(address + b, 1, false, pages);
+    if (bits[b] != 0xff || kept_.partial.contains(address + b)) partial_[address + b] = bits[b];
+    else partial_.erase(address + b);
+    if (any && ((address + b) & 63) != 0) continue;
+    any = true;
+    stored_[Kept::granule(address + b)] = {origin, point.block->index};
+  }
+}
+
 void Initcheck::store(const WarpPoint& point, const Access& a, PageMap* pages) {
-  if (carried_.empty() || a.kind != AccessKind::store) {
+  const Mask open = a.undefined != nullptr ? a.undefined->lanes & a.lanes : 0;
+  if (open == 0) [[likely]] {
     if (pages && !any_undefined_) return;
     if (a.shape == Shape::uniform) return mark(a.address[a.first_lane()], a.width, true, pages);
     return a.for_each_run([&](std::uint64_t address, std::uint64_t bytes, Mask) { mark(address, bytes, true, pages); });
   }
+  // The last lane wins, as in memory.
   each_lane(a.lanes, [&](unsigned lane) {
-    const std::uint64_t address = a.address[lane];
-    mark(address, a.width, true, pages);
-    const std::uint64_t open = carried(point, a, lane);
-    for (unsigned b = 0; open != 0 && b < a.width; ++b)
-      if ((open >> b & 1) != 0) mark(address + b, 1, false, pages);
+    if ((open >> lane & 1) == 0) mark(a.address[lane], a.width, true, pages);
+    else write(point, a.address[lane], a.undefined->bits[lane].data(), a.width, a.undefined->origins[lane], pages);
   });
+}
+
+// Lane by lane, as they are executed: each gives what it finds and leaves what comes of it and its operand.
+void Initcheck::atomic(const WarpPoint& point, const Access& a, const Extent& extent, PageMap* pages) {
+  const Mask open = a.undefined != nullptr ? a.undefined->lanes & a.lanes : 0;
+  if (open == 0 && clean(a, extent, pages)) return store(point, a, pages);
+  Undefined room;
+  Undefined& out = a.undefined != nullptr ? *a.undefined : room;
+  Mask gives = 0;
+  each_lane(a.lanes, [&](unsigned lane) {
+    const Mask bit = Mask{1} << lane;
+    std::array<std::uint8_t, 32> operand{}, now;
+    const Origin origin = out.origins[lane];
+    if ((open & bit) != 0) operand = out.bits[lane];
+    const bool old = read(point, lane, a.address[lane], a.width, pages, out);
+    bool any = old || (open & bit) != 0;
+    for (unsigned b = 0; b < a.width; ++b) {
+      const std::uint8_t before = out.bits[lane][b];
+      const auto value = static_cast<std::uint8_t>(a.data[0].base != nullptr ? a.data[0].base[lane * a.data[0].stride + b] : std::byte{0});
+      switch (a.merge) {
+        case Merge::replace: now[b] = operand[b]; break;
+        case Merge::and_: now[b] = operand[b] | (before & value); break;
+        case Merge::or_: now[b] = operand[b] | static_cast<std::uint8_t>(before & ~value); break;
+        case Merge::xor_: now[b] = operand[b] | before; break;
+        case Merge::any: now[b] = any ? 0xff : 0; break;
+      }
+    }
+    Origin from = (open & bit) != 0 ? origin : out.origins[lane];
+    if (a.merge == Merge::any) from.computed = true;
+    write(point, a.address[lane], now.data(), a.width, from, pages);
+    if (old) gives |= bit;
+  });
+  out.lanes = a.kind == AccessKind::atomic ? (out.lanes & ~a.lanes) | gives : 0;
 }
 
 void Initcheck::global(const WarpPoint& point, const Access& a, const Extent& extent, PageMap& pages) {
@@ -227,21 +266,28 @@ void Initcheck::global(const WarpPoint& point, const Access& a, const Extent& ex
 }
 
 void Initcheck::counted_lanes(const WarpPoint& point, const Access& a, const Extent& extent, PageMap& pages) {
-  if (a.kind != AccessKind::store) load(point, a, extent, &pages);
-  if (a.kind != AccessKind::load) store(point, a, &pages);
+  if (a.kind == AccessKind::load) load(point, a, extent, &pages);
+  else if (a.kind == AccessKind::store) store(point, a, &pages);
+  else atomic(point, a, extent, &pages);
 }
 
 void Initcheck::shared(const WarpPoint& point, const Access& a, const Extent& extent) {
-  if (a.kind != AccessKind::store) load(point, a, extent, nullptr);
-  if (a.kind != AccessKind::load) store(point, a, nullptr);
+  if (a.kind == AccessKind::load) load(point, a, extent, nullptr);
+  else if (a.kind == AccessKind::store) store(point, a, nullptr);
+  else atomic(point, a, extent, nullptr);
 }
 
 void Initcheck::function_entered(const WarpPoint& point) {
   const auto bits = local_.find(local_key(point));
   if (bits == local_.end() || bits->second.block != point.block->index) return;
-  auto& written = bits->second.written;
-  const std::uint64_t end = std::uint64_t{point.frame->base} + point.frame->layout->bytes;
-  for (std::uint64_t at = point.frame->base; at < end && at < written.size(); ++at) written[at] &= ~point.active;
+  LocalBits& known = bits->second;
+  const std::uint64_t begin = point.frame->base, end = begin + point.frame->layout->bytes;
+  for (std::uint64_t at = begin; at < end && at < known.written.size(); ++at) known.written[at] &= ~point.active;
+  const auto inside = [&](std::uint64_t key, unsigned scale) {
+    return (key >> 5) * scale >= begin && (key >> 5) * scale < end && (point.active >> (key & 31) & 1) != 0;
+  };
+  std::erase_if(known.partial, [&](const auto& e) { return inside(e.first, 1); });
+  std::erase_if(known.stored, [&](const auto& e) { return inside(e.first, 4); });
 }
 
 void Initcheck::local(const WarpPoint& point, const Access& a) {
@@ -249,6 +295,7 @@ void Initcheck::local(const WarpPoint& point, const Access& a) {
   if (bits.block != point.block->index) {
     bits.block = point.block->index;
     std::fill(bits.written.begin(), bits.written.end(), 0);
+    bits.partial.clear(), bits.stored.clear();
   }
   std::uint64_t high = 0;
   each_lane(a.lanes, [&](unsigned lane) { high = std::max(high, a.address[lane] + a.width); });
@@ -263,16 +310,43 @@ void Initcheck::local(const WarpPoint& point, const Access& a) {
     each([&](std::uint64_t offset, Mask lanes) {
       for (unsigned b = 0; b < a.width; ++b) bits.written[offset + b] |= lanes;
     });
+    if (a.undefined == nullptr) return;
+    each_lane(a.undefined->lanes & a.lanes, [&](unsigned lane) {
+      for (unsigned b = 0; b < a.width; ++b) {
+        const std::uint8_t open = a.undefined->bits[lane][b];
+        const std::uint64_t offset = a.address[lane] + b;
+        if (open == 0) continue;
+        bits.written[offset] &= ~(Mask{1} << lane);
+        if (open != 0xff) bits.partial[of_lane(offset, lane)] = open;
+        else bits.partial.erase(of_lane(offset, lane));
+        bits.stored[of_lane(offset >> 2, lane)] = a.undefined->origins[lane];
+      }
+    });
     return;
   }
+  if (a.undefined == nullptr) return;
   each([&](std::uint64_t offset, Mask lanes) {
-    Mask missing = 0, partly = 0;
-    for (unsigned b = 0; b < a.width; ++b) missing |= lanes & ~bits.written[offset + b], partly |= bits.written[offset + b];
-    if (missing == 0) return;
-    // A copy of padding: some of the lane's bytes are written, and nothing computes with them.
-    const CopyAnalysis::Move* move = move_at(point.pc);
-    if (move && move->pure && (missing & ~partly) == 0) return;
-    unwritten(point, static_cast<unsigned>(std::countr_zero(missing)), Space::local, a.width, offset, false);
+    Mask missing = 0;
+    for (unsigned b = 0; b < a.width; ++b) missing |= lanes & ~bits.written[offset + b];
+    each_lane(missing, [&](unsigned lane) {
+      unsigned first = a.width;
+      for (unsigned b = 0; b < a.width; ++b) {
+        std::uint8_t open = (bits.written[offset + b] >> lane & 1) != 0 ? 0 : 0xff;
+        if (open != 0)
+          if (const auto at = bits.partial.find(of_lane(offset + b, lane)); at != bits.partial.end()) open = at->second;
+        a.undefined->bits[lane][b] = open;
+        if (open != 0) first = std::min(first, b);
+      }
+      a.undefined->lanes |= Mask{1} << lane;
+      if (!local_places_.contains(point.pc)) {
+        const auto array = local_array_at(point.frame, offset + first);
+        local_places_[point.pc] = describe_address(offset + first, array ? &*array : nullptr);
+      }
+      const auto at = bits.stored.find(of_lane((offset + first) >> 2, lane));
+      a.undefined->origins[lane] = at != bits.stored.end() ? at->second
+                                                           : Origin{offset + first, point.pc, static_cast<std::uint8_t>(point.warp),
+                                                                    static_cast<std::uint8_t>(lane), Origin::Kind::local, false};
+    });
   });
 }
 
@@ -291,18 +365,88 @@ void Initcheck::landed(const WarpPoint& point, const AsyncCopy& copy, const Side
   each_lane(rest, [&](unsigned lane) { landed(point, copy, lane, pages); });
 }
 
+// The undefined bits of the source come along.
 void Initcheck::landed(const WarpPoint& point, const AsyncCopy& copy, unsigned lane, PageMap& pages) {
-  const std::uint64_t source = copy.source.address[lane], destination = copy.destination.address[lane];
-  const std::uint32_t read = copy.source_bytes[lane];
-  if (read == 0 || !counts(source) || all_written(source, read, &pages)) return;
-  const std::uint64_t open = holes(source, read, &pages);
-  if (!small_hole(point, source, read, open, &pages)) {
-    WarpPoint issue = point;
-    issue.pc = copy.pc;
-    return unwritten(issue, lane, Space::global, copy.bytes, source + static_cast<unsigned>(std::countr_zero(open)), true);
+  const std::uint64_t source = copy.source.address[lane];
+  const std::uint32_t bytes = copy.source_bytes[lane];
+  if (bytes == 0 || !counts(source) || all_written(source, bytes, &pages)) return;
+  WarpPoint issue = point;
+  issue.pc = copy.pc;
+  Undefined found;
+  if (read(issue, lane, source, bytes, &pages, found))
+    write(point, copy.destination.address[lane], found.bits[lane].data(), bytes, found.origins[lane], nullptr);
+}
+
+report::Finding Initcheck::describe(const Origin& origin, std::uint64_t block) const {
+  report::Finding f;
+  f.check = "initcheck";
+  f.message = "nothing has written these bytes";
+  switch (origin.kind) {
+    case Origin::Kind::memory:
+      if (origin.address >= kOnChipBase) {
+        f.kind = "Uninitialized __shared__ memory read";
+        f.address = describe_address(origin.address - kOnChipBase, variable_at(origin.address - kOnChipBase));
+      } else {
+        f.kind = "Uninitialized __global__ memory read";
+        f.address = describe_address(origin.address, AddressSpace::instance().find(origin.address));
+      }
+      break;
+    case Origin::Kind::local:
+      f.kind = "Uninitialized __local__ memory read";
+      if (const auto at = local_places_.find(origin.pc); at != local_places_.end()) f.address = at->second;
+      break;
+    case Origin::Kind::unwritten:
+      f.kind = "Uninitialized register read";
+      f.message = "nothing has written this register, a variable without a value";
+      break;
+    case Origin::Kind::absent:
+      f.check = "synccheck";
+      f.kind = "Shuffle reads a lane outside the mask";
+      f.message = "the shuffle reads a lane that takes no part (widen the mask, or clamp the source lane to it); what it gives is undefined";
+      break;
+    case Origin::Kind::kept: return kept_.origins[origin.address].finding;
   }
-  for (unsigned b = 0; b < read; ++b)
-    if ((open >> b & 1) != 0) written_.clear(destination + b, 1);
+  f.sites.push_back(site_of(launch_, block, origin.warp == kNoThread ? 0 : origin.warp, origin.lane, origin.pc));
+  if (origin.kind == Origin::Kind::memory || origin.kind == Origin::Kind::local) f.kind += size_words(f.sites.back().location.text);
+  if (origin.warp == kNoThread) f.sites.back().has_thread = false;
+  return f;
+}
+
+void Initcheck::used(const WarpPoint& point, UndefinedUse use, Mask lanes, const Origin& origin) {
+  const bool kept = origin.kind == Origin::Kind::kept;
+  const std::uint32_t rule = kUndefined + static_cast<std::uint32_t>(origin.kind);
+  if (!sink_.first({kept ? kKept : rule, kept ? static_cast<std::uint32_t>(origin.address) : origin.pc, 0, 0},
+                   static_cast<unsigned>(std::popcount(lanes))))
+    return;
+  report::Finding f = describe(origin, point.block->index);
+  f.message += std::string(", and ") + use_words(use) + (origin.kind == Origin::Kind::unwritten || origin.kind == Origin::Kind::absent ? "it" : "them");
+  if (kept || point.pc != origin.pc) f.sites.push_back(site_of(launch_, point.block->index, point.warp, static_cast<unsigned>(std::countr_zero(lanes)), point.pc));
+  sink_.add(std::move(f));
+}
+
+void Initcheck::hand_over(Kept& kept) const {
+  for (const auto& [address, bits] : partial_)
+    if (in_global_arena(address)) kept.partial[address] = bits;
+  std::unordered_map<std::uint64_t, std::uint32_t> known;  // origins that are the same for whoever reads the finding
+  for (const auto& [granule, stored] : stored_) {
+    if (!in_global_arena(granule << 6)) continue;
+    const Origin& o = stored.origin;
+    if (o.kind == Origin::Kind::kept) {
+      kept.stored[granule] = static_cast<std::uint32_t>(o.address);
+      continue;
+    }
+    const std::uint64_t key = std::uint64_t{o.pc} << 8 | static_cast<std::uint64_t>(o.kind) << 1 | (o.computed ? 1 : 0);
+    const auto [at, fresh] = known.try_emplace(key, static_cast<std::uint32_t>(kept.origins.size()));
+    kept.stored[granule] = at->second;
+    if (!fresh) continue;
+    unsigned widest = o.kind == Origin::Kind::local ? launch_.stores.local : launch_.stores.shared;
+    if (o.kind == Origin::Kind::memory && o.address < kOnChipBase) {
+      const Object* object = AddressSpace::instance().find(o.address);
+      const auto wide = kept.widest.find(object ? object->id : 0);
+      widest = std::max<unsigned>(launch_.stores.global, wide == kept.widest.end() ? 0 : wide->second);
+    }
+    kept.origins.push_back({describe(o, stored.block), o.computed, widest});
+  }
 }
 
 }  // namespace machine::checks

@@ -23,6 +23,7 @@
 #include "../memory/layout.hpp"
 #include "../memory/object.hpp"
 #include "access.hpp"
+#include "undefined.hpp"
 
 namespace machine {
 
@@ -36,6 +37,11 @@ struct Dim3 {
 
 // ---- what happens where ------------------------------------------------------------------------------------------
 
+// The widest element (one component of a vector) that any instruction of a kernel stores, in bytes by state space.
+struct StoreBytes {
+  std::uint8_t global = 0, shared = 0, local = 0;
+};
+
 struct LaunchInfo {
   const Kernel* kernel = nullptr;
   std::uint64_t operation = 0;  // the stream operation (below) that this launch is
@@ -47,6 +53,7 @@ struct LaunchInfo {
   bool cooperative = false;
   bool communicates = false;  // blocks may synchronise with each other; then chunks == 1
   const Object* params = nullptr;
+  StoreBytes stores;
 };
 
 // A resident block. Lives from block_begin to block_end; `state` is the observer's own.
@@ -140,7 +147,6 @@ enum class Fault : std::uint8_t {
   mask_excludes_self,   // an executing lane is not in the membermask that it gives
   mask_names_exited,    // membermask names a lane that exited or never was (warning for collectives on partial warps)
   mask_mismatch,        // lanes of one collective gave different masks
-  shuffle_source,       // shfl/… reads a lane outside the mask or inactive
   deadlock,             // detail: who waits for what
   mbarrier_invalid,     // operation on an mbarrier that was not initialised, count overflow
   async_not_waited,     // a block ended with copies in flight (they land then)
@@ -233,6 +239,10 @@ class Observer {
   virtual void function_entered(const WarpPoint&) {}
   virtual void threads_exit(const WarpPoint&) {}  // point.active: the lanes that exit
   virtual void fault(const WarpPoint&, const FaultEvent&) {}
+  // Whether the checks want to know what becomes of undefined values. With `memory`, accesses come with room for them.
+  virtual Following following() const { return Following::none; }
+  // At `point`, undefined values of `lanes` decide something; `origin` is that of the first lane.
+  virtual void undefined_used(const WarpPoint& point, UndefinedUse, Mask lanes, const Origin& origin) { (void)point, (void)lanes, (void)origin; }
   // Programmatic dependent launch: the kernel passed griddepcontrol.wait, or has let its dependents go.
   virtual void dependency_wait(const WarpPoint&) {}
   virtual void dependency_launch(const WarpPoint&) {}

@@ -40,8 +40,6 @@ Words words_of(Fault fault) {
       return {"synccheck", "Mask names a lane that has exited", "build the mask from the lanes that are there", warning};
     case Fault::mask_mismatch:
       return {"synccheck", "Lanes of one collective gave different masks", "compute the mask once, before the branch"};
-    case Fault::shuffle_source:
-      return {"synccheck", "Shuffle reads a lane outside the mask", "widen the mask, or clamp the source lane to it"};
     case Fault::deadlock: return {"synccheck", "Deadlock", ""};
     case Fault::mbarrier_invalid:
       return {"synccheck", "Invalid mbarrier operation", "initialise the mbarrier and order that before its first use"};

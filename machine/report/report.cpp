@@ -15,7 +15,9 @@ std::string place_key(const Site& site, const std::string& address) {
 
 std::vector<std::string> place_keys(const Finding& f) {
   std::vector<std::string> places;
-  for (const Site& site : f.sites) places.push_back(place_key(site, f.address));
+  // An undefined value is one fault, whatever it comes to decide.
+  const std::size_t kept = f.check == "initcheck" ? std::min<std::size_t>(f.sites.size(), 1) : f.sites.size();
+  for (std::size_t k = 0; k < kept; ++k) places.push_back(place_key(f.sites[k], f.address));
   if (!f.family.empty()) std::sort(places.begin(), places.end());
   return places;
 }

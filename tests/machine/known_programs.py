@@ -6,6 +6,7 @@ namespace of its own, chosen by its name as the argument.
 
 from __future__ import annotations
 
+import re
 import shutil
 import tomllib
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ HEADERS = (
     "nvtx3/nvToolsExtMem.h",
     "vector",
 )
-"""What any of them includes: read before the namespaces open."""
+"""What any of them includes, but for what few do: read before the namespaces open."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,9 @@ def _build(part: int) -> Path:
 
 
 def _main(programs: list[str]) -> str:
-    lines = [f"#include <{header}>" for header in HEADERS]
+    sources = [(PROGRAMS / f"{name}.cu").read_text() for name in programs]
+    large = {name for text in sources for name in re.findall(r"#include <((?:cub/|cuda_fp16)[^>]*)>", text)}
+    lines = [f"#include <{header}>" for header in (*HEADERS, *sorted(large))]
     lines += ['#include "require.cuh"', "#define main program_main"]
     for name in programs:
         lines += [f"namespace {name} {{", f'#include "{name}.cu"', "}"]

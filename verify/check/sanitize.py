@@ -44,7 +44,7 @@ _DEAD = "the contract says that these bytes are dead: an element outside live=, 
 
 PROMISED: Mapping[Tool, str] = {
     "memcheck": "no byte outside its own buffer is touched; under the strict rule no dead byte either",
-    "initcheck": "nothing is read that was not written",
+    "initcheck": "nothing depends on what was not written",
     "racecheck": "two threads touch one byte, one of them writing, only with a barrier between them",
     "synccheck": "every thread that a barrier or mask names reaches it",
 }

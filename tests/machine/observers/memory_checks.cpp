@@ -81,16 +81,18 @@ void copies_by_the_host_stay_inside() {
   EXPECT(s.count("memcheck") == 2);
 }
 
-void a_computed_unwritten_byte_is_seen() {
+void an_unwritten_word_that_decides_is_told() {
   Stage s({"initcheck"}, kText, 1, 32);
   const std::uint64_t in = s.allocate(256, false);
   s.begin();
   s.touch(0, 0, 6, kStore, Space::global, in, 4, 4, 0x7fffffff);
-  s.touch(0, 0, 4, kLoad, Space::global, in, 4, 4, 0x7fffffff);
-  EXPECT(s.report.findings().empty());
   s.touch(0, 0, 4, kLoad, Space::global, in, 4, 4);
+  EXPECT(s.undefined.lanes == 0x80000000);
+  EXPECT(s.report.findings().empty());
+  s.branch(0, 0, 5);
   s.end();
   EXPECT(s.count("initcheck") == 1);
+  EXPECT(s.report.findings().front().sites.size() == 2);
 }
 
 // Elements of 16 bytes of which 12 are written: padding.
@@ -98,11 +100,12 @@ void fill_padded(Stage& s, std::uint64_t in) {
   for (int w = 0; w < 3; ++w) s.touch(0, 0, 6, kStore, Space::global, in + 4 * w, 16, 4);
 }
 
-void padding_may_be_copied() {
+void undefined_bytes_go_along_with_copies() {
   Stage s({"initcheck"}, kText, 1, 32, 512);
   const std::uint64_t in = s.allocate(512, false), out = s.allocate(512, false);
   s.begin();
   fill_padded(s, in);
+  s.carries = true;
   s.touch(0, 0, 0, kLoad, Space::global, in, 16, 16);
   s.touch(0, 0, 1, kStore, Space::shared, 0, 16, 16);
   s.touch(0, 0, 2, kLoad, Space::shared, 0, 16, 16);
@@ -111,22 +114,34 @@ void padding_may_be_copied() {
   EXPECT(s.report.findings().empty());
   s.begin(2);
   s.touch(0, 0, 4, kLoad, Space::global, out, 16, 4);
-  EXPECT(s.report.findings().empty());
-  s.touch(0, 0, 4, kLoad, Space::global, out + 12, 16, 4);  // computes with what was padding
+  EXPECT(s.undefined.lanes == 0);
+  s.touch(0, 0, 4, kLoad, Space::global, out + 12, 16, 4);
+  EXPECT(s.undefined.lanes == kFullMask);
+  s.branch(0, 0, 5);
   s.end();
   EXPECT(s.count("initcheck") == 1);
+  // The load of the first launch is named, where the bytes were read first.
+  EXPECT(s.report.findings().front().sites.front().location.lines.front().line == 1);
 }
 
-void an_unwritten_element_is_no_padding() {
+void bits_of_a_byte_are_told_apart() {
   Stage s({"initcheck"}, kText, 1, 32, 512);
-  const std::uint64_t in = s.allocate(512, false);
   s.begin();
-  s.touch(0, 0, 0, kLoad, Space::global, in, 16, 16);
+  s.touch(0, 0, 2, kLoad, Space::shared, 0, 4, 4);
+  for (auto& bits : s.undefined.bits) bits = {0xf0, 0, 0xff, 0x01};  // what a bit field insert leaves
+  s.carries = true;
+  s.touch(0, 0, 1, kStore, Space::shared, 0, 4, 4);
+  s.touch(0, 0, 2, kLoad, Space::shared, 0, 4, 4);
+  EXPECT(s.undefined.lanes == kFullMask);
+  for (unsigned b = 0; b < 4; ++b) EXPECT(s.undefined.bits[7][b] == (std::array{0xf0, 0, 0xff, 0x01})[b]);
+  s.carries = false;
+  s.touch(0, 0, 1, kStore, Space::shared, 0, 4, 4);
+  s.touch(0, 0, 2, kLoad, Space::shared, 0, 4, 4);
+  EXPECT(s.undefined.lanes == 0);
   s.end();
-  EXPECT(s.count("initcheck") == 1);
 }
 
-void padding_travels_with_cp_async() {
+void undefined_bytes_go_along_with_cp_async() {
   Stage s({"initcheck"}, kText, 1, 32, 512);
   const std::uint64_t in = s.allocate(512, false);
   s.begin();
@@ -135,10 +150,14 @@ void padding_travels_with_cp_async() {
   s.begin(2);
   s.copy(0, 0, 7, in, 0);
   s.land(0, 0);
-  EXPECT(s.report.findings().empty());
-  s.touch(0, 0, 2, kLoad, Space::shared, 0, 16, 16);
+  s.touch(0, 0, 2, kLoad, Space::shared, 0, 16, 4);
+  EXPECT(s.undefined.lanes == 0);
+  s.touch(0, 0, 2, kLoad, Space::shared, 12, 16, 4);
+  EXPECT(s.undefined.lanes == kFullMask);
+  s.branch(0, 0, 5);
   s.end();
-  EXPECT(s.report.findings().empty());
+  EXPECT(s.count("initcheck") == 1);
+  EXPECT(s.report.findings().front().sites.front().location.lines.front().line == 8);  // the copy read it
 }
 
 void the_chunk_that_a_wrong_swizzle_leaves_out_is_unwritten() {
@@ -150,10 +169,10 @@ void the_chunk_that_a_wrong_swizzle_leaves_out_is_unwritten() {
   for (unsigned l = 0; l < 32; ++l) source[l] = in + 16 * l, destination[l] = s.blocks[0].shared + 16 * (l == 9 ? 9 : l ^ 1);
   s.fork(0).async_land(s.at(0, 0, 0), copy_of(0, kFullMask, source, destination), kFullMask, true);
   s.touch(0, 0, 0, kLoad, Space::shared, 0, 4, 4);
-  EXPECT(s.report.findings().empty());
+  EXPECT(s.undefined.lanes == 0);
   s.touch(0, 0, 0, kLoad, Space::shared, 128, 4, 4);
+  EXPECT(s.undefined.lanes == 0xf);
   s.end();
-  EXPECT(s.count("initcheck") == 1);
 }
 
 void shared_memory_of_an_earlier_block_is_unwritten() {
@@ -161,12 +180,12 @@ void shared_memory_of_an_earlier_block_is_unwritten() {
   s.begin();
   s.touch(0, 0, 0, kStore, Space::shared, 0, 4, 4);
   s.touch(0, 0, 0, kLoad, Space::shared, 0, 4, 4);
-  EXPECT(s.report.findings().empty());
+  EXPECT(s.undefined.lanes == 0);
   s.fork(0).block_end(s.blocks[0]);
   s.fork(0).block_begin(s.blocks[0]);
   s.touch(0, 0, 0, kLoad, Space::shared, 0, 4, 4);
+  EXPECT(s.undefined.lanes == kFullMask);
   s.end();
-  EXPECT(s.count("initcheck") == 1);
 }
 
 void local_bytes_belong_to_their_lane() {
@@ -174,10 +193,10 @@ void local_bytes_belong_to_their_lane() {
   s.begin();
   s.touch(0, 0, 0, kStore, Space::local, 0, 0, 4, 0x0000ffff);
   s.touch(0, 0, 0, kLoad, Space::local, 0, 0, 4, 0x0000ffff);
-  EXPECT(s.report.findings().empty());
+  EXPECT(s.undefined.lanes == 0);
   s.touch(0, 0, 0, kLoad, Space::local, 0, 0, 4);
+  EXPECT(s.undefined.lanes == 0xffff0000);
   s.end();
-  EXPECT(s.count("initcheck") == 1);
 }
 
 void device_copies_carry_holes() {
@@ -194,10 +213,48 @@ void device_copies_carry_holes() {
   s.all->operation_end(copy);
   s.begin(4);
   s.touch(0, 0, 4, kLoad, Space::global, out, 4, 4);
-  EXPECT(s.report.findings().empty());
+  EXPECT(s.undefined.lanes == 0);
   s.touch(0, 0, 4, kLoad, Space::global, out + 128, 4, 4);
+  EXPECT(s.undefined.lanes == kFullMask);
   s.end();
-  EXPECT(s.count("initcheck") == 1);
+}
+
+// Errors of a host that copies `bytes` of what kernels stored in elements of up to `widest` bytes, all but those in `hole`.
+std::size_t errors_of_a_host_copy(std::uint8_t widest, std::uint64_t hole, std::uint64_t length) {
+  Stage s({"initcheck"}, kText, 1, 32);
+  s.launch.stores.global = widest;
+  const std::uint64_t out = s.allocate(128, false);
+  s.begin();
+  for (std::uint64_t at = 0; at < 128; ++at)
+    if (at < hole || at >= hole + length) s.touch(0, 0, 6, kStore, Space::global, out + at, 0, 1, 1);
+  s.end();
+  Operation copy;
+  copy.id = 5, copy.kind = OperationKind::copy, copy.name = "cudaMemcpy";
+  s.all->operation_begin(copy);
+  s.all->host_access(5, AccessKind::load, out, 128);
+  s.all->operation_end(copy);
+  return s.count("initcheck");
+}
+
+void the_host_copies_an_element_that_nobody_wrote() {
+  EXPECT(errors_of_a_host_copy(4, 64, 4) == 1);
+  EXPECT(errors_of_a_host_copy(4, 124, 4) == 1);
+  EXPECT(errors_of_a_host_copy(8, 64, 4) == 0);  // behind an int before a double
+  EXPECT(errors_of_a_host_copy(8, 64, 8) == 1);
+  EXPECT(errors_of_a_host_copy(1, 64, 1) == 1);
+  EXPECT(errors_of_a_host_copy(2, 64, 1) == 0);
+  EXPECT(errors_of_a_host_copy(16, 0, 0) == 0);
+}
+
+// Fault: lanes of one atomic on one word each see what was there before all of them.
+void an_exchange_initialises_for_the_next_lane() {
+  Stage s({"initcheck"}, kText, 1, 32, 512);
+  s.begin();
+  s.touch(0, 0, 0, kAtomic, Space::shared, 0, 0, 4);
+  EXPECT(s.undefined.lanes == 1);
+  s.touch(0, 0, 2, kLoad, Space::shared, 0, 0, 4);
+  EXPECT(s.undefined.lanes == 0);
+  s.end();
 }
 
 void rows_and_sectors_are_counted() {
@@ -245,8 +302,9 @@ int main() {
   return run({T(one_byte_past_the_end_is_seen), T(the_gap_between_variables_is_nobodys), T(freed_memory_is_seen),
               T(a_dead_row_between_live_rows_is_seen), T(a_run_that_leaves_its_live_row_is_seen),
               T(copies_by_the_host_stay_inside),
-              T(a_computed_unwritten_byte_is_seen), T(padding_may_be_copied), T(an_unwritten_element_is_no_padding),
-              T(padding_travels_with_cp_async), T(the_chunk_that_a_wrong_swizzle_leaves_out_is_unwritten),
+              T(an_unwritten_word_that_decides_is_told), T(undefined_bytes_go_along_with_copies), T(bits_of_a_byte_are_told_apart),
+              T(undefined_bytes_go_along_with_cp_async), T(the_chunk_that_a_wrong_swizzle_leaves_out_is_unwritten),
+              T(the_host_copies_an_element_that_nobody_wrote), T(an_exchange_initialises_for_the_next_lane),
               T(shared_memory_of_an_earlier_block_is_unwritten),
               T(local_bytes_belong_to_their_lane), T(device_copies_carry_holes), T(rows_and_sectors_are_counted),
               T(rows_alike_are_one_entry)});

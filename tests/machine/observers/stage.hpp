@@ -160,7 +160,8 @@ class Stage {
     return {&blocks[block], warp, pc, active, rest >= 32 ? kFullMask : (Mask{1} << rest) - 1};
   }
 
-  // Lane l at base + l * stride, `width` bytes; value (if any) is what each lane stores.
+  // Lane l at base + l * stride, `width` bytes; value (if any) is what each lane stores. What a load finds undefined lies in
+  // `undefined` afterwards; with `carries`, a store writes that again.
   Mask touch(unsigned block, unsigned warp, std::uint32_t pc, AccessKind kind, Space space, std::uint64_t base,
              std::int64_t stride, std::uint32_t width, Mask lanes = kFullMask, Order order = Order::weak,
              Scope scope = Scope::none, const std::uint64_t* value = nullptr) {
@@ -178,11 +179,19 @@ class Stage {
     a.lanes = lanes;
     a.address = address.data();
     lay_out(a);
+    if (kind != AccessKind::store || !carries) undefined.lanes = 0;
+    a.undefined = &undefined;
     std::array<std::uint64_t, 32> data{};
     for (unsigned l = 0; l < 32; ++l) data[l] = value ? value[l] : l + 1;
     if (kind == AccessKind::store)
       for (unsigned c = 0; c < a.components; ++c) a.data[c] = {reinterpret_cast<const std::byte*>(data.data()), 8};
     return fork(block).access(at(block, warp, pc, lanes), a);
+  }
+  // What was loaded decides a branch.
+  void branch(unsigned block, unsigned warp, std::uint32_t pc) {
+    if (undefined.lanes == 0) return;
+    const unsigned lane = static_cast<unsigned>(std::countr_zero(undefined.lanes));
+    fork(block).undefined_used(at(block, warp, pc), UndefinedUse::branch, undefined.lanes, undefined.origins[lane]);
   }
   void barrier(unsigned block) {
     std::vector<Mask> lanes;
@@ -245,6 +254,8 @@ class Stage {
   std::vector<BlockInfo> blocks;
   AsyncCopy copied;
   std::uint64_t next_copy = 0;
+  Undefined undefined;
+  bool carries = false;
 };
 
 inline constexpr AccessKind kLoad = AccessKind::load, kStore = AccessKind::store, kAtomic = AccessKind::atomic;

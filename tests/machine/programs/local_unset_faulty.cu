@@ -20,6 +20,6 @@ int main() {
   REQUIRE(cudaMemcpy(order_device, order, sizeof order, cudaMemcpyHostToDevice));
   REQUIRE(cudaMemcpy(in, host, sizeof host, cudaMemcpyHostToDevice));
   gather<<<1, 32>>>(order_device, in, out, 6);
-  cudaDeviceSynchronize();
+  REQUIRE(cudaMemcpy(host, out, 32 * sizeof(float), cudaMemcpyDeviceToHost));
   return 0;
 }

@@ -1,5 +1,4 @@
-// One vector load too many: the last lane loads four halves of which the tail was never written, and a mask
-// discards them. Every address lies in the buffer, the value never reaches the output.
+// The last lane loads a vector whose tail was never written, and the mask that should discard it keeps one word too many.
 #include "require.cuh"
 
 __global__ void tail_sum(const uint2* in, unsigned* out, int length) {
@@ -7,7 +6,7 @@ __global__ void tail_sum(const uint2* in, unsigned* out, int length) {
   unsigned sum = 0;
   uint2 v = in[lane];  // @finding
   sum = 2 * lane < length ? v.x : 0u;
-  sum += 2 * lane + 1 < length ? v.y : 0u;
+  sum += 2 * lane + 1 <= length ? v.y : 0u;
   out[lane] = sum;
 }
 
@@ -19,6 +18,6 @@ int main() {
   REQUIRE(cudaMalloc(&out, 32 * sizeof(unsigned)));
   REQUIRE(cudaMemcpy(in, host, length * sizeof(unsigned), cudaMemcpyHostToDevice));
   tail_sum<<<1, 32>>>(reinterpret_cast<const uint2*>(in), out, length);
-  cudaDeviceSynchronize();
+  REQUIRE(cudaMemcpy(host, out, 32 * sizeof(unsigned), cudaMemcpyDeviceToHost));
   return 0;
 }

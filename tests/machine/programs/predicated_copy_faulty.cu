@@ -24,6 +24,6 @@ int main() {
   REQUIRE(cudaMemcpy(values, host, sizeof host, cudaMemcpyHostToDevice));
   REQUIRE(cudaMemcpy(weights, weight, sizeof weight, cudaMemcpyHostToDevice));
   weighted_sum<<<1, dim3(32, 16)>>>(values, weights, out, length);
-  cudaDeviceSynchronize();
+  REQUIRE(cudaMemcpy(host, out, 32 * sizeof(float), cudaMemcpyDeviceToHost));
   return 0;
 }

@@ -1,4 +1,4 @@
-// Reads shared memory that a predicated copy left unwritten.
+// Reads shared memory that a predicated copy left unwritten; the host gets what was read.
 #include "tripwire.cuh"
 
 __global__ void read_unstaged(const float* in, float* out, int staged) {
@@ -18,7 +18,8 @@ static cudaError_t body() {
     cudaMalloc(&out, n * sizeof(float));
     cudaMemset(in, 0, n * sizeof(float));
     read_unstaged<<<1, n>>>(in, out, staged);
-    return cudaDeviceSynchronize();
+    float host[n];
+    return cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost);
 }
 
 int main() { return tripwire(body); }

@@ -1,0 +1,28 @@
+// Accumulators begin at zero. A variable without a value is copied about, exchanged and multiplied, and nothing depends
+// on it: only lanes that set theirs store it.
+#include "require.cuh"
+
+__global__ void multiply(const unsigned* a, const unsigned* b, float* d) {
+  float sum[4] = {};
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+               : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+               : "r"(a[threadIdx.x]), "r"(a[32 + threadIdx.x]), "r"(b[threadIdx.x]));
+  float scale;
+  if (threadIdx.x < 16) scale = 2.0f;
+  asm volatile("{ .reg .f32 t; mov.f32 t, %0; add.f32 %0, t, t; }" : "+f"(scale));
+  scale = __shfl_xor_sync(0xffffffffu, scale, 1);
+  for (int i = 0; i < 4; ++i) d[i * 32 + threadIdx.x] = threadIdx.x < 16 ? sum[i] + scale : 1.0f;
+}
+
+int main() {
+  unsigned *a, *b;
+  float *d, host[128];
+  REQUIRE(cudaMalloc(&a, 256));
+  REQUIRE(cudaMalloc(&b, 128));
+  REQUIRE(cudaMalloc(&d, sizeof host));
+  REQUIRE(cudaMemset(a, 0, 256));
+  REQUIRE(cudaMemset(b, 0, 128));
+  multiply<<<1, 32>>>(a, b, d);
+  REQUIRE(cudaMemcpy(host, d, sizeof host, cudaMemcpyDeviceToHost));
+  return host[0] == 4.0f && host[127] == 1.0f ? 0 : 4;
+}
