@@ -6,10 +6,13 @@
 // Launches through the driver API (cuLaunchKernel) are not seen.
 #pragma once
 
+#include <functional>
+
 #include "verify_check.cuh"
 
 namespace verify {
 
+// Two threads may be in the entry at once, so what one of them launches is counted for it alone.
 struct LaunchCount {
     bool open = false;  // only the entry's own launches are counted, not the harness's
     std::uint64_t accepted = 0;
@@ -27,7 +30,14 @@ struct LaunchCount {
     }
 };
 
-inline LaunchCount launches;
+inline thread_local LaunchCount launches;
+
+// What a mode has a thread do when the entry is about to launch; empty otherwise.
+inline thread_local std::function<void()> before_launch;
+
+inline void about_to_launch() {
+    if (launches.open && before_launch) before_launch();
+}
 
 static __global__ void stamp_kernel(int* where, int value) { *where = value; }
 
@@ -52,6 +62,7 @@ inline void prove_executed(cudaStream_t stream) {
 #define VERIFY_WRAP_LAUNCH(name, parameters, arguments)                       \
     extern "C" cudaError_t __real_##name parameters __attribute__((weak));    \
     extern "C" cudaError_t __wrap_##name parameters {                         \
+        ::verify::about_to_launch();                                          \
         return ::verify::launches.note(__real_##name arguments);              \
     }
 #define VERIFY_WRAP_LAUNCHES(name, parameters, arguments) \

@@ -1,6 +1,11 @@
 // The modes of a run: in which way the entry is called. verify/case/run.py says what each one is for.
 #pragma once
 
+#include <chrono>
+#include <exception>
+#include <future>
+#include <thread>
+
 #include "verify_call.cuh"
 #include "verify_load.cuh"
 #include "verify_shared_dirt.cuh"
@@ -100,22 +105,35 @@ inline void run_repeats(Call& call, const Setting& setting, Output& output) {
     finish(call, setting, output);
 }
 
+inline std::size_t free_memory() {
+    std::size_t free = 0, total = 0;
+    VERIFY_CHECK(cudaDeviceSynchronize());
+    VERIFY_CHECK(cudaMemGetInfo(&free, &total));
+    return free;
+}
+
 // One call after the other on the same workspace and outputs: what a kernel keeps from call to call shows, and in
-// which call. Nothing runs beside, so that many calls cost little.
+// which call, and the device memory that calls take and do not give back. Nothing runs beside, so that many calls
+// cost little.
 inline void run_many_calls(Call& call, const Setting& setting, Output& output) {
     prepare(call, setting.open(), output);
     std::vector<OutputData> first;
+    std::size_t free = 0;  // after the first call, which may set up once what is kept
     for (std::uint64_t number = 0; number < call.line().repeats; ++number) {
         if (number != 0) call.upload_in_place();
         VERIFY_CHECK(cudaDeviceSynchronize());
         call.run(setting.stream);
         VERIFY_CHECK(cudaStreamSynchronize(setting.stream));
-        if (number == 0)
+        if (number == 0) {
             first = call.results();
-        else
+            free = free_memory();
+        } else {
             compare(first, call.results(), call.buffers(), number, output);
+        }
         if (!output.differences.empty()) break;
     }
+    const std::size_t left = free_memory();
+    output.held = free > left ? free - left : 0;
     finish(call, setting, output);
 }
 
@@ -191,8 +209,9 @@ inline void run_late_producer(Call& call, const Setting& setting, Output& output
     finish(call, setting, output);
 }
 
-// The call on two streams at once, each with buffers of its own; hidden state that they share shows.
-inline void run_two_streams(Call& call, const CaseFile* other_file, const Setting& setting, Output& output) {
+// The call with two sets of buffers at once, `together` in each round; hidden state that the two share shows.
+template <class Together>
+void run_pairwise(Call& call, const CaseFile* other_file, const Setting& setting, Output& output, Together together) {
     if (!verify_entry_takes_stream) throw BadInput("the entry takes no stream, so it cannot run on two");
     const CaseFile& second_file = other_file != nullptr ? *other_file : call.file();
     Call second(second_file, call.line());
@@ -201,23 +220,10 @@ inline void run_two_streams(Call& call, const CaseFile* other_file, const Settin
     second.upload();
     VERIFY_CHECK(cudaDeviceSynchronize());
 
-    cudaEvent_t slept = nullptr;
-    VERIFY_CHECK(cudaEventCreateWithFlags(&slept, cudaEventDisableTiming));
     std::vector<OutputData> first_results, second_results;
     const std::uint64_t rounds = std::max<std::uint64_t>(call.line().repeats, 4);
     for (std::uint64_t round = 0; round < rounds; ++round) {
-        // Both streams wait for the end of one short sleep (two would end apart), so that the calls start together.
-        sleep_kernel<<<1, 1, 0, setting.stream>>>(gather_steps, gather_nanoseconds);
-        VERIFY_CHECK(cudaGetLastError());
-        VERIFY_CHECK(cudaEventRecord(slept, setting.stream));
-        VERIFY_CHECK(cudaStreamWaitEvent(second_stream, slept, 0));
-        if (round % 2 == 0) {
-            call.run(setting.stream);
-            second.run(second_stream);
-        } else {
-            second.run(second_stream);
-            call.run(setting.stream);
-        }
+        together(round, second, static_cast<cudaStream_t>(second_stream));
         VERIFY_CHECK(cudaDeviceSynchronize());
         if (round == 0) {
             first_results = call.results();
@@ -232,10 +238,72 @@ inline void run_two_streams(Call& call, const CaseFile* other_file, const Settin
             second.upload_outputs();
         }
     }
-    VERIFY_CHECK(cudaEventDestroy(slept));
     prove_executed(second_stream);
     finish(call, setting, output);
     second.collect(output, true);
+}
+
+// On two streams at once, from one thread.
+inline void run_two_streams(Call& call, const CaseFile* other_file, const Setting& setting, Output& output) {
+    cudaEvent_t slept = nullptr;
+    VERIFY_CHECK(cudaEventCreateWithFlags(&slept, cudaEventDisableTiming));
+    run_pairwise(call, other_file, setting, output, [&](std::uint64_t round, Call& second, cudaStream_t stream) {
+        // Both streams wait for the end of one short sleep (two would end apart), so that the calls start together.
+        sleep_kernel<<<1, 1, 0, setting.stream>>>(gather_steps, gather_nanoseconds);
+        VERIFY_CHECK(cudaGetLastError());
+        VERIFY_CHECK(cudaEventRecord(slept, setting.stream));
+        VERIFY_CHECK(cudaStreamWaitEvent(stream, slept, 0));
+        if (round % 2 == 0) {
+            call.run(setting.stream);
+            second.run(stream);
+        } else {
+            second.run(stream);
+            call.run(setting.stream);
+        }
+    });
+    VERIFY_CHECK(cudaEventDestroy(slept));
+}
+
+// From two host threads, each with a stream: one calls the entry while the other is in it and about to launch, so
+// what the launcher keeps in a static variable is overwritten at the worst time. One that holds a lock meanwhile
+// lets the other wait, and is left to go on.
+inline void run_two_threads(Call& call, const CaseFile* other_file, const Setting& setting, Output& output) {
+    constexpr std::chrono::milliseconds patience{200};
+    run_pairwise(call, other_file, setting, output, [&](std::uint64_t round, Call& second, cudaStream_t stream) {
+        std::promise<void> reached, finished;
+        std::exception_ptr failure;
+        std::thread other([&] {
+            reached.get_future().wait();
+            try {
+                second.run(stream);
+            } catch (...) {
+                failure = std::current_exception();
+            }
+            finished.set_value();
+        });
+        bool begun = false;
+        const auto begin = [&] {
+            if (!begun) reached.set_value();
+            begun = true;
+        };
+        std::uint64_t launch = 0;
+        before_launch = [&] {
+            if (launch++ != round % 2) return;
+            begin();
+            finished.get_future().wait_for(patience);
+        };
+        std::exception_ptr own_failure;
+        try {
+            call.run(setting.stream);
+        } catch (...) {
+            own_failure = std::current_exception();
+        }
+        before_launch = nullptr;
+        begin();
+        other.join();
+        if (own_failure) std::rethrow_exception(own_failure);
+        if (failure) std::rethrow_exception(failure);
+    });
 }
 
 // Bad input: whatever the entry answers is the result; every byte of every buffer is watched.
@@ -272,10 +340,11 @@ inline void run_mode(const RunLine& line, Call& call, const CaseFile* captured, 
     if (line.mode == "once" || line.mode == "live-only") return run_once(call, setting, output);
     if (line.mode == "second-call") return run_twice(call, setting, output);
     if (line.mode == "repeat") return run_repeats(call, setting, output);
-    if (line.mode == "many-calls") return run_many_calls(call, setting, output);
     if (line.mode == "graph") return run_graph(call, captured, setting, output);
     if (line.mode == "late-producer") return run_late_producer(call, setting, output);
     if (line.mode == "two-streams") return run_two_streams(call, captured, setting, output);
+    if (line.mode == "two-threads") return run_two_threads(call, captured, setting, output);
+    if (line.mode == "many-calls") return run_many_calls(call, setting, output);
     if (line.mode == "refuse") return run_refused(call, setting, output);
     throw BadInput("unknown mode '" + line.mode + "'");
 }

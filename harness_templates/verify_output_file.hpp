@@ -23,6 +23,7 @@ struct Output {
     std::string mode;
     std::string returned = "cudaSuccess";
     std::uint64_t kernels = 0;
+    std::uint64_t held = 0;  // bytes of device memory that later calls took and did not give back
     std::uint64_t shared_dirty = 0;  // multiprocessors whose shared memory was dirtied
     std::vector<OutputData> data;
     std::vector<Change> intrusions;
@@ -35,7 +36,7 @@ constexpr std::size_t most_listed = 256;  // changes listed one by one; the head
 inline void write_output(const Output& output, const std::string& path) {
     std::ostringstream header;
     header << "verify-output 1\nrun " << output.run << "\nmode " << output.mode << "\nreturned " << output.returned
-           << "\nkernels " << output.kernels << "\nshared " << output.shared_dirty << "\nintrusions "
+           << "\nkernels " << output.kernels << "\nheld " << output.held << "\nshared " << output.shared_dirty << "\nintrusions "
            << output.intrusions.size() << "\ndifferences " << output.differences.size() << "\n";
     for (std::size_t i = 0; i < std::min(most_listed, output.intrusions.size()); ++i) {
         const Change& change = output.intrusions[i];

@@ -25,7 +25,7 @@ constexpr std::uint64_t reserve_bytes = 64ull << 20;
 inline bool fits(const RunLine& line, const CaseFile& file, const CaseFile* captured) {
     std::uint64_t needed = Call::bytes_needed(file, line) + reserve_bytes;
     if (line.mode == "late-producer") needed += Call::bytes_needed(file, line);
-    if (line.mode == "two-streams") needed += Call::bytes_needed(captured != nullptr ? *captured : file, line);
+    if (line.mode == "two-streams" || line.mode == "two-threads") needed += Call::bytes_needed(captured != nullptr ? *captured : file, line);
     std::size_t free = 0, total = 0;
     VERIFY_CHECK(cudaMemGetInfo(&free, &total));
     if (needed <= free) return true;

@@ -72,6 +72,9 @@ def contradictions(contract: Contract, path: Path) -> Iterator[str]:
     yield from unknown("row_reads", contract.row_reads.values())
     structs = [e.struct for e in contract.entries if isinstance(e, Launcher) and e.struct is not None]
     yield from unknown("instantiations", contract.instantiations.values())
+    if contract.plan is not None:
+        yield from missing("plan: promised", contract.plan.promised, contract.plan.fields)
+        yield from unknown("plan: promised", contract.plan.promised.values())
     for refusal in contract.refusals:
         yield from missing(f"refusal {refusal.name}", refusal.null, [*buffers, *structs])
         yield from missing(f"refusal {refusal.name}", (*refusal.misalign, *refusal.shrink), buffers)

@@ -128,6 +128,7 @@ class Plan:
     boundaries: from (case symbols with plan values, batch row) to the split edges as absolute positions,
     ascending, first = low edge of the live band, last = its end. The suite checks that they cover the band
     exactly once.
+    promised: field -> expression over symbols and fields that it must equal ({"grid": "ceil_div(N, 16)"}).
     slot: from (case, absolute position) to the slot that holds it, to draw and name positions.
     """
 
@@ -136,6 +137,7 @@ class Plan:
     fields: tuple[str, ...]
     args: tuple[Expression, ...] | None = None
     boundaries: Callable[[Case, int], list[int]] | None = None
+    promised: Mapping[str, Expression] = field(default_factory=dict)
     slot: Callable[[Case, int], int] | None = None
 
 

@@ -224,7 +224,7 @@ def test_a_scalar_of_no_64_bits_is_refused(value: object) -> None:
 def test_an_output_that_is_cut_short_is_refused(tmp_path: Path) -> None:
     """Catches a half-written file that is judged as zeros."""
     head = (
-        "verify-output 1\nrun r\nmode once\nreturned cudaSuccess\nkernels 1\nshared 0\n"
+        "verify-output 1\nrun r\nmode once\nreturned cudaSuccess\nkernels 1\nheld 0\nshared 0\n"
         "intrusions 0\ndifferences 0\n"
     )
     path = tmp_path / "r.out"

@@ -76,7 +76,7 @@ def right_output(run: Run) -> RunOutput:
     case = run.case
     y = (2 * case.arrays["x"].view(np.float32)) if "x" in case.arrays else np.zeros((0, 4), np.float32)
     outputs = {} if run.mode == "refuse" else {"y": y.view(np.uint32)}
-    other = (run.captured or case) if run.mode == "two-streams" else None
+    other = (run.captured or case) if run.mode in ("two-streams", "two-threads") else None
     second = {} if other is None else {"y": (2 * other.arrays["x"].view(np.float32)).view(np.uint32)}
     returned = "cudaErrorInvalidValue" if run.mode == "refuse" else "cudaSuccess"
     kernels = 0 if run.mode == "refuse" else 1

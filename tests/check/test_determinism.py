@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from scripted import ScriptedSubject, build, right_output, subject
 
 from verify.case.pack import Difference, RunOutput
@@ -130,7 +131,7 @@ def written(job: Job, change: int = 0) -> Execution:
         y = right_output(Run(run, build("one", profile))).outputs["y"].copy()
         y.reshape(-1)[-1] ^= change
         data = y.tobytes()
-        head = f"verify-output 1\nrun {run}\nmode once\nreturned cudaSuccess\nkernels 1\nshared 0\n"
+        head = f"verify-output 1\nrun {run}\nmode once\nreturned cudaSuccess\nkernels 1\nheld 0\nshared 0\n"
         head += f"intrusions 0\ndifferences 0\ndata y promised {len(data)}\npayload\n"
         path = job.out / f"{run}.out"
         path.write_bytes(head.encode() + data)
@@ -154,3 +155,17 @@ def test_other_bits_under_another_schedule_are_a_finding(tmp_path: Path) -> None
     (outcome,) = check_determinism(made)
     assert {f.kind for f in outcome.findings} == {"depends on the schedule"}
     assert "1 of 8 elements of y have other bits under seed 2" in outcome.findings[0].seen
+
+
+@pytest.mark.parametrize(("device", "found"), [("cpu", ["device memory kept"]), ("gpu", [])])
+def test_memory_that_calls_keep_is_a_finding(tmp_path: Path, device: str, found: list[str]) -> None:
+    """Fault: a launcher that leaks a little in each call passes; or what others take of a GPU is told."""
+
+    def leaves(run: Run) -> RunOutput:
+        output = right_output(run)
+        return replace(output, held=25_600) if run.mode == "many-calls" else output
+
+    made = subject(tmp_path, written, fixtures=("one",), plans=plans, leaves=leaves)
+    made.device.name = device
+    (outcome,) = check_determinism(made)
+    assert [f.kind for f in outcome.findings] == found

@@ -51,10 +51,10 @@ def test_a_right_launcher_is_clean_and_everything_ran(tmp_path: Path) -> None:
     made = subject(tmp_path, sweeps())
     outcomes = check_launch(made)
     assert [o.verdict for o in outcomes] == [Verdict.CLEAN] * 2
-    assert outcomes[0].measures == {"failed calls": 2, "refusals": 3, "modes": 4}
+    assert outcomes[0].measures == {"failed calls": 2, "refusals": 3, "modes": 5}
     assert outcomes[1].measures["refusals"] == 0
     modes = {run.mode for run in made.asked}
-    assert modes == {"second-call", "graph", "late-producer", "two-streams", "refuse"}
+    assert modes == {"second-call", "graph", "late-producer", "two-streams", "two-threads", "refuse"}
     assert made.device.jobs[-1].environment["LD_PRELOAD"] == "interposer.so"
 
 
@@ -132,7 +132,7 @@ def test_two_streams_get_different_data(tmp_path: Path) -> None:
     assert streams.captured.profile == "other"
 
 
-@pytest.mark.parametrize("mode", ["second-call", "graph", "late-producer", "two-streams"])
+@pytest.mark.parametrize("mode", ["second-call", "graph", "late-producer", "two-streams", "two-threads"])
 def test_a_wrong_output_of_any_mode_is_a_finding(tmp_path: Path, mode: str) -> None:
     """Fault: the mode runs and nobody looks at what it left."""
 
@@ -159,6 +159,19 @@ def test_a_wrong_second_stream_and_a_difference_are_findings(tmp_path: Path) -> 
 
     (outcome,) = check_launch(subject(tmp_path, sweeps(), fixtures=("one",), leaves=leaves))
     assert [f.kind for f in outcome.findings] == ["outside the bound", "streams disturb each other"]
+
+
+def test_two_threads_that_disturb_each_other_are_told_as_threads(tmp_path: Path) -> None:
+    """Fault: a static variable of the launcher is looked for among its streams."""
+
+    def leaves(run: Run) -> RunOutput:
+        output = right_output(run)
+        if run.mode != "two-threads":
+            return output
+        return replace(output, differences=(Difference(1, "y", 4, 4),), difference_count=1)
+
+    (outcome,) = check_launch(subject(tmp_path, sweeps(), fixtures=("one",), leaves=leaves))
+    assert [f.kind for f in outcome.findings] == ["threads disturb each other"]
 
 
 def test_an_entry_without_a_stream_has_no_stream_modes(tmp_path: Path) -> None:

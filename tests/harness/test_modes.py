@@ -36,10 +36,11 @@ def test_every_mode_gives_the_right_output(
         Run("graph-same", case, "graph"),
         Run("late", case, "late-producer"),
         Run("two", case, "two-streams", captured=other),
+        Run("threads", case, "two-threads", captured=other),
     ]
     ended = execute(softmax, runs)
     assert ended.code == 0, ended.stderr
-    kernels = {"second-call": 2, "repeat": 3, "two": 8}
+    kernels = {"second-call": 2, "repeat": 3, "two": 8, "threads": 4}
     for run in runs:
         output = ended.outputs[run.id]
         assert right(case, output.outputs["y"]), run.id
@@ -49,6 +50,7 @@ def test_every_mode_gives_the_right_output(
         assert output.shared_dirty == (0 if run.mode == "live-only" else 4)
         assert f"@done {run.id}" in ended.markers
     assert right(other, ended.outputs["two"].second["y"])
+    assert right(other, ended.outputs["threads"].second["y"])
 
 
 @pytest.mark.parametrize(
@@ -106,7 +108,7 @@ def test_a_write_outside_the_promise_is_an_intrusion(
     assert (intrusion.buffer, intrusion.offset, intrusion.count) == (buffer, offset, 1)
 
 
-@pytest.mark.parametrize("mode", ["repeat", "two-streams"])
+@pytest.mark.parametrize("mode", ["repeat", "two-streams", "two-threads"])
 def test_a_result_that_depends_on_earlier_calls_differs(
     execute: Execute, softmax: Build, softmax_cases: list[Case], mode: str
 ) -> None:

@@ -36,6 +36,11 @@ def plan(symbols: Mapping[str, Any], sm_count: int = SM_COUNT) -> dict[str, int]
         "o_offset": 0,
         "m_offset": o_bytes,
         "l_offset": o_bytes + state,
+        "boundary_rule": 0,
+        "max_live": min(symbols["window"] or symbols["capacity"], 2**31 - 1),
+        "shared_bytes": 3 * 2 * tile * dim * 2 + 4 * 32 * 16,
+        "split_blocks": units * splits,
+        "merge_blocks": symbols["B"] * symbols["NH"] * dim // 64,
     }
 
 

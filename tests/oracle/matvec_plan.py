@@ -36,6 +36,7 @@ def plan(kernel: str, symbols: Mapping[str, Any], sm_count: int = SM_COUNT) -> d
         "warps_per_block": warps,
         "rows_per_block": rows,
         "iterations": -(-k // step),
+        "grid": -(-n // rows),
     }
     return {**fields, "passes": 2 if group == 16 and b > 4 else 1} if kernel == "fp4_matvec" else fields
 

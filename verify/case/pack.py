@@ -23,12 +23,13 @@ Case file (data only): lines of text, then binary at the offset that the last li
 The payload has, for each buffer in turn, its live runs and promised runs (uint64 pairs: byte offset, byte
 length), then the live runs' bytes. ``read 1`` asks for all of the buffer's bytes afterwards.
 
-Output file: lines ``run``, ``mode``, ``returned`` (the error's name), ``kernels``, ``shared``
-(multiprocessors whose shared memory was dirtied), ``intrusions`` and ``differences`` (how many; the first 256
-follow one a line as ``intrusion BUFFER OFFSET COUNT`` and ``difference REPEAT BUFFER OFFSET COUNT``),
-``data BUFFER PART BYTES``, ``payload``; then the data in the order of their lines. PART is ``promised``,
-``prior`` (the promised bytes before the call), ``second`` (the other stream's) or ``all``. Offsets of changes
-count from the buffer's first byte, and are negative before it.
+Output file: lines ``run``, ``mode``, ``returned`` (the error's name), ``kernels``, ``held`` (bytes of
+device memory that calls kept), ``shared`` (multiprocessors whose shared memory was dirtied), ``intrusions``
+and ``differences`` (how many; the first 256 follow one a line as ``intrusion BUFFER OFFSET COUNT`` and
+``difference REPEAT BUFFER OFFSET COUNT``), ``data BUFFER PART BYTES``, ``payload``; then the data in the
+order of their lines. PART is ``promised``, ``prior`` (the promised bytes before the call), ``second`` (the
+other stream's) or ``all``. Offsets of changes count from the buffer's first byte, and are negative before
+it.
 """
 
 from __future__ import annotations
@@ -87,9 +88,10 @@ class RunOutput:
 
     outputs: storage arrays of the view's shape, by output buffer; elements that are not promised are zero.
     prior: the same before the call; None where the outputs were not filled (``live-only``).
-    second: the other stream's outputs (``two-streams``). workspaces: all bytes of the buffers that
-    intermediates look into. returned: the entry's answer. intrusions, differences: the first 256 of each;
-    intrusion_count, difference_count: how many there were.
+    second: the outputs of the other stream (``two-streams``) or thread (``two-threads``). workspaces: all
+    bytes of the buffers that intermediates look into. returned: the entry's answer. intrusions,
+    differences: the first 256 of each; intrusion_count, difference_count: how many there were. held: bytes
+    of device memory that calls after the first kept (``many-calls``).
     """
 
     run: str
@@ -105,6 +107,7 @@ class RunOutput:
     intrusion_count: int = 0
     differences: tuple[Difference, ...] = ()
     difference_count: int = 0
+    held: int = 0
 
 
 @dataclass(frozen=True)
@@ -306,6 +309,7 @@ def read_output(path: Path, case: Case) -> RunOutput:
         intrusion_count=int(single["intrusions"]),
         differences=tuple(differences),
         difference_count=int(single["differences"]),
+        held=int(single["held"]),
     )
 
 

@@ -19,6 +19,7 @@ Mode = Literal[
     "graph",
     "late-producer",
     "two-streams",
+    "two-threads",
     "refuse",
 ]
 
@@ -54,6 +55,7 @@ class Run:
       graph          captures the call on ``captured``'s data, uploads this case's data, replays, reads.
       late-producer  inputs are written by a kernel on the same stream that sleeps first.
       two-streams    the call runs on two streams at once with separate buffers; both are read and compared.
+      two-threads    the same from two host threads, one in the entry while the other is about to launch.
       refuse         calls with the refusal's bad argument; expects an error, no launch, outputs untouched.
     null, misalign, shrink: the refusal's changes to the arguments, by buffer name.
     """

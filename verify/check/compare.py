@@ -7,7 +7,7 @@ import numpy as np
 from verify.check.judge import observed_quantities
 from verify.check.matrix import runs_for
 from verify.check.native import not_done
-from verify.check.plan_coverage import boundary_findings
+from verify.check.plan_coverage import boundary_findings, field_findings
 from verify.check.subject import Ran, Subject
 from verify.check.unwritten import judge_run
 from verify.finding import Finding, Outcome
@@ -49,7 +49,8 @@ def _judge_fixture(subject: Subject, fixture: str, ran: list[Ran], never: frozen
                 measures[key] = min(
                     measures.get(key, np.inf), slack(quantity.value, quantity.bound, observed[name])
                 )
-    findings = [*boundary_findings(subject, ran[0].run.case, repeat)]
+    first = ran[0].run.case
+    findings = [*field_findings(subject, first, repeat), *boundary_findings(subject, first, repeat)]
     findings += [f for listed in sorted(filter(None, judged), key=_spread) for f in listed]
     cases = [one.run.case for one in ran]
     if not findings and (why := powerless(cases, [subject.expectation(case) for case in cases], never)):

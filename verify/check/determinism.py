@@ -38,6 +38,7 @@ MOST_ROWS = 8
 
 _PROMISE = "the same inputs give the same bits, whatever runs beside them and in whatever order threads run"
 _CALL_PROMISE = "every call of a process gives the same bits from the same inputs"
+_MEMORY_PROMISE = "a call gives back the device memory that it takes, or takes it once for all calls"
 _ROW_PROMISE = "a row gives the same bits alone and in a batch, with the batch's own choices pinned"
 
 
@@ -157,7 +158,9 @@ def _judge(
         return unfinished
     repeat = subject.repeat_command("determinism", fixture)
     findings = [f for run in usual for f in _changes(subject, ran[run.id], repeat)]
-    findings += _call_findings(subject, ran[called.id], repeat) if called is not None else []
+    if called is not None:
+        findings += _call_findings(subject, ran[called.id], repeat)
+        findings += _memory_findings(subject, ran[called.id], repeat)
     for run in usual:
         others = {seed: other[run.id] for seed, other in seeded.items()}
         findings += schedule_findings(subject, ran[run.id], others, repeat)
@@ -214,6 +217,27 @@ def _call_findings(subject: Subject, ran: Ran, repeat: str) -> list[Finding]:
             f"{first.buffer} at byte {first.offset}",
             _CALL_PROMISE,
             where=f"{first.buffer} + {first.offset}",
+            repeat=repeat,
+            details=(("mode", ran.run.mode),),
+        )
+    ]
+
+
+def _memory_findings(subject: Subject, ran: Ran, repeat: str) -> list[Finding]:
+    """A finding when calls after the first kept device memory. Of a GPU others take and give back as well."""
+    output = ran.output
+    assert output is not None
+    if not output.held or subject.device.name != "cpu":
+        return []
+    return [
+        Finding(
+            "determinism",
+            subject.contract.name,
+            ran.run.case.id,
+            "device memory kept",
+            f"{output.held} bytes more are held after {ran.run.repeats} calls than after the first",
+            _MEMORY_PROMISE,
+            where=f"run {ran.run.id}",
             repeat=repeat,
             details=(("mode", ran.run.mode),),
         )

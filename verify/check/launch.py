@@ -38,7 +38,7 @@ _HARNESS_KERNEL = re.compile(r"kernel verify::\w+\([^()]*\)")
 _REPORTED = "a runtime call that fails inside the launcher makes it return an error"
 _RECOVERED = "after a failed call, the next call on good input succeeds"
 _IN_STREAM = "the entry's work goes to the caller's stream, behind what is there already"
-_STREAMS = "calls on two streams at once share no workspace and no other state"
+_STREAMS = "calls on two streams, or from two threads, at once share no workspace and no other state"
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def _between_operations(record: ToolRecord) -> bool:
 
 
 def _ordinary_runs(subject: Subject, resolved: ResolvedFixture, fill: Fill) -> list[Run]:
-    """Second call, graph, late producer and two streams; the last three only where there is a stream."""
+    """Second call, graph, late producer, two streams and two threads where there is a stream."""
     fixture = resolved.fixture.name
     case, *others = cases_for("launch", subject.cases[fixture])
     fills = Fills(fill, fill, fill, fill)
@@ -142,6 +142,7 @@ def _ordinary_runs(subject: Subject, resolved: ResolvedFixture, fill: Fill) -> l
             Run(f"{fixture}.{case.profile}.graph", case, "graph", fills, captured=captured),
             Run(f"{fixture}.{case.profile}.late-producer", case, "late-producer", fills),
             Run(f"{fixture}.{case.profile}.two-streams", case, "two-streams", fills, STREAM_ROUNDS, other),
+            Run(f"{fixture}.{case.profile}.two-threads", case, "two-threads", fills, STREAM_ROUNDS, other),
         ]
     return runs
 
@@ -216,7 +217,7 @@ def _ordinary_findings(subject: Subject, ran: Ran, repeat: str) -> list[Finding]
     output, run = ran.output, ran.run
     assert output is not None
     findings = judge_run(subject, "launch", ran, subject.expectation(run.case), repeat)
-    if run.mode == "two-streams":
+    if run.mode in ("two-streams", "two-threads"):
         other = run.captured or run.case
         second = replace(output, outputs=output.second, prior=None, intrusions=(), intrusion_count=0)
         names = frozenset(second.outputs)
@@ -228,7 +229,7 @@ def _ordinary_findings(subject: Subject, ran: Ran, repeat: str) -> list[Finding]
                 "launch",
                 subject.contract.name,
                 run.case.id,
-                "streams disturb each other",
+                "streams disturb each other" if run.mode == "two-streams" else "threads disturb each other",
                 f"round {first.repeat}: {first.count} bytes of {first.buffer} at byte {first.offset} differ",
                 _STREAMS,
                 where=f"{first.buffer} + {first.offset}",

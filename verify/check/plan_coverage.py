@@ -1,4 +1,4 @@
-"""Checks the plan itself: the split boundaries must cover the live band exactly once."""
+"""Checks the plan itself: its fields are what is promised, its split boundaries cover the live band once."""
 
 from __future__ import annotations
 
@@ -24,5 +24,23 @@ def boundary_findings(subject: Subject, case: Case, repeat: str) -> Iterator[Fin
                 "split boundaries do not cover the band",
                 f"row {row}: edges {edges}",
                 "every live position belongs to exactly one split",
+                repeat=repeat,
+            )
+
+
+def field_findings(subject: Subject, case: Case, repeat: str) -> Iterator[Finding]:
+    """A finding for each field of the plan that is not what the contract says it is."""
+    plan = case.contract.plan
+    for name, expression in plan.promised.items() if plan is not None else ():
+        promised = case.evaluate(expression)
+        if case.plan[name] != promised:
+            yield Finding(
+                "compare",
+                subject.contract.name,
+                case.id,
+                "plan field not as promised",
+                f"{name} = {case.plan[name]}",
+                f"{name} = {expression}, which is {promised}",
+                where=f"plan field {name}",
                 repeat=repeat,
             )

@@ -68,7 +68,22 @@ CONTRACT = Contract(
     plan=Plan(
         "flash_decode_plan",
         "flash_decode_plan_result",
-        ("tile", "num_splits", "heads_per_block", "workspace_bytes", "o_offset", "m_offset", "l_offset"),
+        (
+            "tile", "num_splits", "boundary_rule", "heads_per_block",
+            "workspace_bytes", "o_offset", "m_offset", "l_offset",
+            "max_live", "shared_bytes", "split_blocks", "merge_blocks",
+        ),
+        promised={
+            "boundary_rule": 0,
+            "heads_per_block": "min(NH // NKV, 16)",
+            "max_live": "min(window + capacity * (window == 0), 2**31 - 1)",
+            "m_offset": "o_offset + 4 * B * NH * num_splits * D",
+            "l_offset": "m_offset + round_up(4 * B * NH * num_splits, 16)",
+            "workspace_bytes": "l_offset + round_up(4 * B * NH * num_splits, 16)",
+            "split_blocks": "B * NKV * ceil_div(NH // NKV, heads_per_block) * num_splits",
+            "merge_blocks": "B * NH * D // 64",
+            "shared_bytes": "3 * 2 * tile * D * 2 + 4 * 32 * 16",
+        },
         boundaries=split_edges,
         slot=lambda case, position: position % case["capacity"],
     ),

@@ -59,8 +59,12 @@ CONTRACT = Contract(
         "fp4_matvec_plan_result",
         (
             "warp_step", "step", "pipeline_depth", "warps_per_block", "rows_per_block", "passes",
-            "iterations",
+            "iterations", "grid",
         ),
+        promised={
+            "step": "warp_step * warps_per_block", "iterations": "ceil_div(K, step)",
+            "grid": "ceil_div(N, rows_per_block)", "passes": "1 + (group == 16 and B > 4)",
+        },
     ),
     reference=fp4_reference,
     error_model=fp4_error_model,

@@ -45,7 +45,11 @@ CONTRACT = Contract(
     plan=Plan(
         "fp8_matvec_plan",
         "fp8_matvec_plan_result",
-        ("warp_step", "step", "pipeline_depth", "warps_per_block", "rows_per_block", "iterations"),
+        ("warp_step", "step", "pipeline_depth", "warps_per_block", "rows_per_block", "iterations", "grid"),
+        promised={
+            "step": "warp_step * warps_per_block", "iterations": "ceil_div(K, step)",
+            "grid": "ceil_div(N, rows_per_block)",
+        },
     ),
     reference=fp8_reference,
     error_model=fp8_error_model,

@@ -157,9 +157,16 @@ def invariant_partials(
 
 
 def observe_partials(case: Case, raw: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The invariants of the partials that a kernel wrote; see :func:`invariant_partials`."""
+    """The invariants of the partials that a kernel wrote; see :func:`invariant_partials`.
+
+    An empty one is what the kernel promises of it, O = 0 and m = -inf, so there these stand for themselves.
+    """
     output, logarithm = invariant_partials(raw["o"], raw["m"], raw["l"], softmax_scale(case))
-    return {"partial_out": output, "partial_lse": logarithm}
+    empty = raw["l"] == 0
+    return {
+        "partial_out": np.where(empty[..., None], raw["o"], output),
+        "partial_lse": np.where(empty, raw["m"], logarithm),
+    }
 
 
 def locate(case: Case, quantity: str, index: tuple[int, ...]) -> str:
