@@ -48,6 +48,7 @@ class Initcheck {
   void hand_over(Kept& kept) const;
 
  private:
+  static constexpr std::uint8_t kNoThread = 0xff;  // as the warp of an origin: another block's
   struct Stored {
     Origin origin;
     std::uint64_t block;
