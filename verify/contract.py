@@ -196,7 +196,8 @@ class Contract:
     tolerance of each element. A quantity is an output buffer's name or a key of ``observe``.
     observe: from (case, raw intermediate arrays) to comparable invariants ({"partial_out": O / l, ...}).
     exact: (profile, quantity) pairs that are compared for bit equality.
-    drift: how far outputs may move when dead bytes change, in units of their bound; 0 means bit-identical.
+    drift: how far outputs may move when dead bytes or the schedule change, in units of their bound; 0 means
+    bit-identical.
     batch: the symbol that counts independent rows; buffers whose first extent is that symbol are sliced for
     the row-alone-against-batch determinism test. None: no such test, and the report says so.
     pinned: symbol overrides that pin every data-independent choice for that test ({"splits": "num_splits"}).

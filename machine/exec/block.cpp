@@ -1,9 +1,11 @@
 // A resident block: its warps, special registers, shared and local storage.
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "lanes.hpp"
 #include "schedule.hpp"
+#include "stillness.hpp"
 
 namespace machine {
 namespace {
@@ -11,13 +13,7 @@ namespace {
 // What memory holds before anyone wrote it: NaN in every floating-point format, an absurd index.
 constexpr int kUnwritten = 0xff;
 
-// SplitMix64: the schedule's permutation by seed.
-std::uint64_t mix(std::uint64_t v) {
-  v += 0x9e3779b97f4a7c15u;
-  v = (v ^ (v >> 30)) * 0xbf58476d1ce4e5b9u;
-  v = (v ^ (v >> 27)) * 0x94d049bb133111ebu;
-  return v ^ (v >> 31);
-}
+constexpr std::uint32_t kMostWarps = 32;  // of a block
 
 template <class F>
 void put(Warp& w, Special s, F value_of) {
@@ -126,26 +122,21 @@ void finish_block(Block& block, Worker& k) {
   if (k.observer != nullptr) k.observer->block_end(block.info);
 }
 
-bool run_block(Block& block, Worker& k, std::uint64_t round) {
-  const std::uint64_t seed = k.options->seed;
+bool run_block(Block& block, Worker& k) {
+  std::array<std::uint8_t, kMostWarps> order;
   const std::uint32_t n = block.warp_count;
-  const std::uint32_t start = seed == 0 ? 0 : static_cast<std::uint32_t>(mix(seed ^ mix(block.info.index * 0x10001 + round)) % n);
-  const bool backwards = seed != 0 && (mix(seed + round * 7 + block.info.index) & 1) != 0;
-  std::int64_t quantum = static_cast<std::int64_t>(k.options->quantum);
-  if (seed != 0) quantum = 1 + static_cast<std::int64_t>(mix(seed * 3 + round + block.info.index) % static_cast<std::uint64_t>(quantum));
+  for (std::uint32_t s = 0; s < n; ++s) order[s] = static_cast<std::uint8_t>(s);
+  if (k.turns.permuted()) k.turns.shuffle(order.data(), n);
   bool ran = false;
-  k.all_polling = true;
   for (std::uint32_t s = 0; s < n; ++s) {
-    const std::uint32_t at = backwards ? (start + n - s) % n : (start + s) % n;
-    Warp& w = *block.warps[at];
+    Warp& w = *block.warps[order[s]];
     if (!runnable(w)) continue;
     ran = true;
-    const auto polls = k.polls;
-    run_warp(w, quantum);
-    const bool polled = w.stop == Stop::yielded || (k.polls != polls && w.stop == Stop::paused);
-    k.all_polling = k.all_polling && polled;
+    run_warp(w, k.turns.turn());
+    if (w.stop == Stop::yielded) w.polled = true;
     if (k.status != LaunchStatus::ok) return true;
     if (w.alive != 0 && !runnable(w)) settle_gathering(w);
+    if (k.watch != 0) look_at(w);
   }
   block.done = block.alive_threads == 0;
   return ran;

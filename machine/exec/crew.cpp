@@ -1,8 +1,10 @@
 #include "crew.hpp"
 
 #include <signal.h>
+#include <unistd.h>
 #include <xmmintrin.h>
 
+#include <algorithm>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -72,8 +74,14 @@ bool Crew::start_helper() {
   return started;
 }
 
+bool Crew::has(int thread) {
+  const std::lock_guard guard(lock_);
+  return std::find(threads_.begin(), threads_.end(), thread) != threads_.end();
+}
+
 void Crew::help() {
   std::unique_lock guard(lock_);
+  threads_.push_back(gettid());
   for (std::uint64_t seen = 0;;) {
     begin_.wait(guard, [&] { return round_ != seen && wanted_ > 0; });
     seen = round_;

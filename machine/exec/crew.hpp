@@ -7,6 +7,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <vector>
 
 namespace machine {
 
@@ -18,6 +19,9 @@ class Crew {
   // piece. While the crew is busy (a launch inside a launch) this thread works alone.
   void run(unsigned helpers, const std::function<void()>& work);
 
+  // Whether the thread with this number of the system is one of the helpers.
+  bool has(int thread);
+
  private:
   bool start_helper();
   void help();
@@ -27,6 +31,7 @@ class Crew {
   const std::function<void()>* work_ = nullptr;
   std::uint64_t round_ = 0;
   std::exception_ptr failure_;
+  std::vector<int> threads_;  // of the helpers
   unsigned started_ = 0, wanted_ = 0;
   std::atomic<unsigned> working_{0};
 };

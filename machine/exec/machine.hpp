@@ -30,11 +30,12 @@ enum class Arch : std::uint8_t { sm_80 = 80, sm_90 = 90 };
 struct Options {
   Arch arch = Arch::sm_90;
   std::uint64_t seed = 0;              // 0: warps and blocks in order; other values permute the schedule
+  unsigned schedules = 0;              // under the checks, most further schedules tried of a launch that communicates
   unsigned cores = 1;                  // worker threads; never changes results
   unsigned resident_blocks = 0;        // most blocks of a communicating kernel resident at a time; 0: what the SM count
                                        // and the occupancy of the architecture allow, at most 2048 threads an SM
   unsigned multiprocessors = 132;      // shown as %nsmid, used for residency
-  std::uint64_t quantum = 20'000;      // warp instructions before another warp or block gets its turn
+  std::uint64_t quantum = 20'000;      // most warp instructions before another warp or block gets its turn
   std::uint64_t instruction_limit = 0; // warp instructions of a launch; 0: none
   double timeout_s = 0;                // wall-clock limit of a launch; 0: none
   bool late_copies = true;             // async copies land as late as their wait allows (false: at issue)
@@ -102,6 +103,9 @@ std::unique_ptr<Module> load_ptx(std::string_view text, const Options& options);
 
 // ---- launches ----------------------------------------------------------------------------------------------------
 
+// The threads of the program besides those that wait for the device: none, none awake, or one at work.
+enum class HostState : std::uint8_t { waits, sleeps, runs };
+
 struct LaunchRequest {
   const Kernel* kernel = nullptr;
   Dim3 grid, block, cluster{1, 1, 1};
@@ -111,6 +115,8 @@ struct LaunchRequest {
   std::uint64_t operation = 0;  // the Operation that this launch is
   // Called once, when a thread first passes griddepcontrol.wait (or at the end of the grid without one).
   std::function<void()> dependency_wait;
+  // What the program's own threads do meanwhile; empty: they wait for this launch.
+  std::function<HostState()> host;
 };
 
 enum class LaunchStatus : std::uint8_t {
@@ -151,6 +157,7 @@ struct LaunchResult {
   Counters counters;
   std::string printed;  // what printf wrote, in the order of the schedule
   bool repeated = false;  // chunks met each other: the launch was repeated as one chunk
+  unsigned schedules = 0;  // further schedules that were tried
 };
 
 // Runs the grid to its end. Blocks may run on options.cores threads. With an observer an address fault that the

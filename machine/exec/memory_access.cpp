@@ -137,6 +137,21 @@ void before_store(Warp& w, const Access& a, Mask lanes) {
   }
 }
 
+void polled(Warp& w, const std::uint64_t* address, Mask lanes) {
+  Worker& k = *w.worker;
+  w.polled = true;
+  const std::uint64_t first = address[std::countr_zero(lanes)];
+  if (w.polled_at == first && w.polled_after == k.memory_changes) w.budget -= w.budget >> 3;
+  w.polled_at = first;
+  w.polled_after = k.memory_changes;
+  if (k.watch == 0 || k.host_polled) return;
+  for_lanes(lanes, [&](unsigned l) {
+    const Object* object = AddressSpace::instance().find(address[l]);
+    if (object == nullptr) return;
+    k.host_polled |= object->kind == ObjectKind::pinned || object->kind == ObjectKind::managed || object->kind == ObjectKind::registered;
+  });
+}
+
 namespace {
 
 Mask one_space(const Inst& i, Warp& w, const MemoryOp& op, Access& a) {
@@ -154,8 +169,9 @@ Mask one_space(const Inst& i, Warp& w, const MemoryOp& op, Access& a) {
     if (a.space != Space::local) before_store(w, a, lanes);
   } else {
     w.worker->bytes_loaded += bytes;
-    if (op.order != Order::weak) ++w.worker->polls;
+    if (op.order != Order::weak) polled(w, a.address, lanes);
   }
+  if (op.order != Order::weak) talked(w);
   const Shape shape = lanes == a.lanes ? a.shape : Shape::scattered;
   (a.space == Space::local ? op.transfer_local : op.transfer)(op, w, a.address, lanes, shape);
   return lanes;

@@ -68,6 +68,13 @@ inline Mask admit(const Inst& i, Warp& w, Access& a) {
 void address_fault(const Inst& i, Warp& w, const Access& a, Mask lanes, Fault fault);
 // Before bytes of global memory change.
 void before_store(Warp& w, const Access& a, Mask lanes);
+// Lanes looked at what others may change and changed nothing: the turn of a warp that looks at the same in vain again and
+// again soon ends.
+void polled(Warp& w, const std::uint64_t* address, Mask lanes);
+// After an instruction by which threads talk to each other: others may go first.
+inline void talked(Warp& w) {
+  if (w.worker->turns.gives_way()) w.budget = 0;
+}
 
 inline std::byte* local_word(const Warp& w, std::uint64_t offset, unsigned lane) {
   return w.local + ((offset >> 2) * kWarp + lane) * 4 + (offset & 3);

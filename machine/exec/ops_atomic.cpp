@@ -89,12 +89,12 @@ u64 read_slot(const Warp& w, Slot s, unsigned bytes, unsigned lane) {
   return bytes == 2 ? w.at<const u16>(s)[lane] : bytes == 4 ? w.at<const u32>(s)[lane] : w.at<const u64>(s)[lane];
 }
 
-// Lanes in order, one after the other: two lanes on one address see each other.
+// Lanes one after the other, in an order that PTX leaves open: two lanes on one address see each other.
 void transfer(const MemoryOp& memory, Warp& w, const u64* address, Mask mask, Shape) {
   const AtomicOp& op = reinterpret_cast<const AtomicOp&>(memory);
   const unsigned bytes = memory.element;
   bool changed = false;
-  for_lanes(mask, [&](unsigned l) {
+  const auto lane = [&](unsigned l) {
     void* at = reinterpret_cast<void*>(address[l]);
     u64 old = 0;
     std::memcpy(&old, at, bytes);
@@ -106,11 +106,17 @@ void transfer(const MemoryOp& memory, Warp& w, const u64* address, Mask mask, Sh
       else if (bytes == 4) w.at<u32>(op.result)[l] = static_cast<u32>(old);
       else w.at<u64>(op.result)[l] = old;
     }
-  });
+  };
+  if (Turns& turns = w.worker->turns; turns.permuted()) {
+    const auto order = turns.lanes();
+    for (unsigned k = 0; k < kWarp; ++k)
+      if (const unsigned l = order.lane(k); (mask >> l & 1) != 0) lane(l);
+  } else {
+    for_lanes(mask, lane);
+  }
   if (!changed) {
-    // before_store counted a change; an atomic that changes nothing is a poll
-    --w.worker->memory_changes;
-    ++w.worker->polls;
+    --w.worker->memory_changes;  // before_store counted one
+    polled(w, address, mask);
   }
 }
 
@@ -213,11 +219,14 @@ void decode(Decoder& d, bool returns) {
   if (op.memory.via != Via::shared) {
     d.program.communicates = true;
     d.program.stores.global = std::max(d.program.stores.global, op.memory.element);
+  } else if (swap && returns) {
+    d.program.waits_in_block = true;
   }
   if (is_float(t) || t == Type::f16x2 || t == Type::bf16x2) d.need_mode({false, 'n'});
   Inst& i = d.emit(atomic);
   i.a = address.base, i.imm = address.offset;
   i.data = keep_bytes(d, op);
+  d.ends_block();
 }
 
 }  // namespace

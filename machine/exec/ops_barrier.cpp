@@ -3,6 +3,7 @@
 
 #include "families.hpp"
 #include "lanes.hpp"
+#include "memory_access.hpp"
 #include "schedule.hpp"
 
 namespace machine {
@@ -149,7 +150,9 @@ const Inst* barrier(const Inst& i, Warp& w, Mask mask) {
 
 const Inst* fence(const Inst& i, Warp& w, Mask mask) {
   const Mask lanes = mask & w.active;
-  if (lanes != 0 && w.observer != nullptr) w.observer->fence(w.point(i, lanes), static_cast<FenceKind>(i.extra & 1), static_cast<Scope>(i.extra >> 1));
+  if (lanes == 0) return &i + 1;
+  if (w.observer != nullptr) w.observer->fence(w.point(i, lanes), static_cast<FenceKind>(i.extra & 1), static_cast<Scope>(i.extra >> 1));
+  talked(w);
   return &i + 1;
 }
 
@@ -200,6 +203,7 @@ void emit_fence(Decoder& d, FenceKind kind, Scope scope) {
   if (scope == Scope::gpu || scope == Scope::sys) d.program.communicates = true;
   d.end(0);
   d.emit(fence).extra = static_cast<std::uint32_t>(kind) | static_cast<std::uint32_t>(scope) << 1;
+  d.ends_block();
 }
 void membar(Decoder& d) {
   const int level = d.take_one({"cta", "gl", "sys"});

@@ -256,7 +256,7 @@ const Inst* mbarrier(const Inst& i, Warp& w, Mask mask) {
       tell(w, i, MbarrierOp::test, op, done, 0, phases);
       tell(w, i, MbarrierOp::test_failed, op, mask & ~done, 0, phases);
       if (done != mask) {
-        ++w.worker->polls;
+        polled(w, address, mask & ~done);
         // A wait may suspend: others go first, and the program loops.
         if (op.blocking) return stopped(w, Stop::yielded, &i + 1);
       }
@@ -282,6 +282,7 @@ const Inst* mbarrier(const Inst& i, Warp& w, Mask mask) {
     }
     case What::pending_count: break;
   }
+  talked(w);
   return &i + 1;
 }
 
@@ -294,7 +295,8 @@ void emit(Decoder& d, MbarrierOp64 op, std::size_t address_at, Slot destination)
   const void* data = keep_bytes(d, op);
   Inst& i = d.emit(mbarrier);
   i.a = address.base, i.imm = address.offset, i.d = destination, i.data = data;
-  if (op.blocking) d.ends_block();
+  if (op.what == What::test) d.program.waits_in_block = true;
+  d.ends_block();
 }
 
 // Order, scope and state space, in any order.

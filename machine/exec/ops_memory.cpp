@@ -306,12 +306,15 @@ void load_or_store(Decoder& d, bool store) {
     if (op.via == Via::shared || op.via == Via::generic) widest.shared = std::max(widest.shared, op.element);
     if (op.via == Via::local || op.via == Via::generic) widest.local = std::max(widest.local, op.element);
   }
-  if (op.order != Order::weak && (op.via == Via::global || op.via == Via::generic)) d.program.communicates = true;
+  const bool strong = op.order != Order::weak;
+  if (strong && (op.via == Via::global || op.via == Via::generic)) d.program.communicates = true;
+  if (strong && op.via == Via::shared && !store) d.program.waits_in_block = true;
   if (op.via == Via::generic && address.variable == nullptr) d.klass(class_of(op, store));
   d.klass(class_of(op, store));
   Inst& i = d.emit(memory);
   i.a = base, i.imm = address.offset;
   i.data = keep_bytes(d, op);
+  if (strong) d.ends_block();
 }
 
 // A hint: the address is looked at by nobody.

@@ -97,6 +97,7 @@ struct Program {
   std::uint32_t local_bytes = 0;  // a thread, with a stack for calls
   StoreBytes stores;
   bool communicates = false;
+  bool waits_in_block = false;  // warps of a block wait for each other otherwise than at barriers: mbarriers, locks, flags
   bool calls = false;
   bool grid_sync = false;
   bool waits_for_dependency = false;

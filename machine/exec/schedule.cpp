@@ -11,9 +11,6 @@
 namespace machine {
 namespace {
 
-// A diverged warp changes fragments this often, so that a lane may spin on another lane of its own warp.
-constexpr std::int64_t kFragmentQuantum = 2000;
-
 bool can_run(const Fragment& f) { return f.wait == Stop::paused || f.wait == Stop::yielded; }
 
 // Deeper calls first, then the lower program counter.
@@ -35,7 +32,7 @@ const Inst* resume(Warp& w, std::size_t index) {
   set_active(w, f.lanes);
   w.released = f.released;
   w.diverged = !w.others.empty();
-  if (w.diverged) w.budget = std::min(w.budget, kFragmentQuantum);
+  if (w.diverged) w.budget = std::min(w.budget, w.fragment_turn);
   return f.pc;
 }
 
@@ -147,7 +144,7 @@ void add_fragment(Warp& w, const Inst* pc, Frame* frame, Mask lanes) {
   w.others.push_back({pc, frame, lanes, Stop::paused, 0, 0, w.turns, false});
   ++frame->fragments;
   w.diverged = true;
-  w.budget = std::min(w.budget, kFragmentQuantum);
+  w.budget = std::min(w.budget, w.fragment_turn);
 }
 
 void exit_lanes(Warp& w, const Inst& i, Mask lanes) {
@@ -222,6 +219,8 @@ void start_warp(Warp& w, const Function& entry) {
   w.released = false;
   w.carry = 0;
   w.forced = false;
+  w.polled = false;
+  w.polled_at = w.watch = 0;
   Frame* f = push_frame(w, entry, nullptr, nullptr);
   w.others.push_back({entry.code.data(), f, w.alive, Stop::paused, 0, 0, 0, false});
   w.active = 0;
@@ -239,6 +238,7 @@ void run_warp(Warp& w, std::int64_t budget) {
   if (k >= w.others.size()) return;
   w.stop = Stop::none;
   w.budget = budget;
+  w.fragment_turn = w.worker->turns.fragment();
   w.forced = by_age;
   const Inst* pc = resume(w, k);
   for (;;) {

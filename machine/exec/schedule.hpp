@@ -20,7 +20,7 @@ void wake_collectives(Warp& w);
 void start_block(Block& block, Worker& worker, std::uint64_t index, std::uint32_t slot);
 void finish_block(Block& block, Worker& worker);
 // One turn for every warp that can run. False: none could.
-bool run_block(Block& block, Worker& worker, std::uint64_t round);
+bool run_block(Block& block, Worker& worker);
 // Who waits for what, one line a fragment, at most `most`.
 std::string waiting(const Block& block, unsigned most);
 
@@ -42,9 +42,5 @@ void settle_passed(Block& block);
 // Lands the copies of `w` for the lanes and copies that `wanted` picks. `point` is where the landing is told.
 void land_all(Warp& w, const Inst& i, bool waited);
 void land_before(Warp& w, const Inst& i, std::uint64_t id, Mask lanes);
-
-// ---- grid.cpp
-// Runs blocks [first, last) to their end.
-void run_chunk(Worker& worker, std::uint64_t first, std::uint64_t last, std::uint32_t resident);
 
 }  // namespace machine

@@ -1,5 +1,6 @@
 #include "undo.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <mutex>
@@ -33,7 +34,10 @@ struct Spare {
 }  // namespace
 
 void UndoLog::save_pages(std::uint64_t address, std::uint64_t bytes) {
-  if (!in_global_arena(address)) return;  // registered host memory: the host's own pages are not repeated
+  if (!in_global_arena(address)) {  // registered host memory: the host's own pages are not repeated
+    outside_ = true;
+    return;
+  }
   for (std::uint64_t page = (address - kArenaBase) >> kPageShift; page <= (address + bytes - 1 - kArenaBase) >> kPageShift; ++page)
     if (states()[page].load(std::memory_order_acquire) != 2) save_page(page);
 }
@@ -66,6 +70,21 @@ void UndoLog::save_page(std::uint64_t page) {
 void UndoLog::restore() {
   for (const auto& [page, copy] : pages_) std::memcpy(reinterpret_cast<void*>(kArenaBase + (page << kPageShift)), copy.get(), kPage);
   clear();
+}
+
+void UndoLog::exchange() {
+  for (auto& [page, copy] : pages_) {
+    auto* now = reinterpret_cast<std::byte*>(kArenaBase + (page << kPageShift));
+    std::swap_ranges(now, now + kPage, copy.get());
+    states()[page].store(0, std::memory_order_relaxed);
+  }
+}
+
+bool UndoLog::wrote_host_memory() const {
+  return std::any_of(pages_.begin(), pages_.end(), [](const auto& saved) {
+    const Object* object = granule_object(kArenaBase + (saved.first << kPageShift));
+    return object != nullptr && (object->kind == ObjectKind::pinned || object->kind == ObjectKind::managed);
+  });
 }
 
 void UndoLog::clear() {

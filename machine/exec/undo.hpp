@@ -24,6 +24,12 @@ class alignas(128) UndoLog {
     last_ = address + bytes - 1;
   }
   void restore();  // everything as it was; the log is empty then
+  // Everything as it was, and the log holds what there has been since: to be exchanged again, or restored. Until then others may
+  // save the same pages.
+  void exchange();
+  // Whether something was written to memory that the host registered, which is not saved; or to other memory of the host.
+  bool wrote_outside() const { return outside_; }
+  bool wrote_host_memory() const;
 
  private:
   using Copy = std::unique_ptr<std::byte[]>;
@@ -33,6 +39,7 @@ class alignas(128) UndoLog {
   void clear();
 
   std::uint64_t last_ = 0;
+  bool outside_ = false;
   std::vector<std::pair<std::uint64_t, Copy>> pages_;
   std::vector<Copy> room_;  // for the pages to come
 };

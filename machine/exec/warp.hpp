@@ -11,6 +11,7 @@
 #include "inst.hpp"
 #include "machine.hpp"
 #include "program.hpp"
+#include "turns.hpp"
 
 namespace machine {
 
@@ -95,6 +96,14 @@ struct Warp {
   std::uint32_t local_bytes = 0;
   std::vector<Fragment> others;
   std::uint64_t turns = 0;
+  std::int64_t fragment_turn = 0;  // what a fragment gets of this turn, where there are several
+
+  // Polling: where it last looked in vain, and what memory had been through by then.
+  bool polled = false;
+  std::uint64_t polled_at = 0, polled_after = 0;
+  // While nothing changes (stillness.hpp): what the warp was like, and whether it was like that again.
+  std::uint64_t watch = 0, likeness = 0, samples = 0;
+  bool recurs = false;
 
   // Addresses of the access at hand.
   alignas(64) std::array<std::uint64_t, 32> address_room{};
@@ -187,7 +196,7 @@ struct alignas(128) Worker {
   const Program* program = nullptr;
   const LaunchRequest* request = nullptr;
   const Options* options = nullptr;
-  LaunchInfo* launch = nullptr;
+  const LaunchInfo* launch = nullptr;
   Observer* observer = nullptr;
   UndoLog* undo = nullptr;
   std::unique_ptr<Undefined> undefined;  // of the access at hand; null when undefined values are not followed
@@ -196,7 +205,6 @@ struct alignas(128) Worker {
   std::uint64_t bytes_loaded = 0, bytes_stored = 0;
   std::uint64_t executed = 0;      // warp instructions, kept for limits
   std::uint64_t memory_changes = 0;  // stores and atomics that changed a value others can see
-  std::uint64_t polls = 0;           // strong loads, atomics without effect, failed waits
   std::uint64_t clock = 0;
   std::string printed;
   LaunchStatus status = LaunchStatus::ok;
@@ -205,7 +213,10 @@ struct alignas(128) Worker {
   std::uint64_t serial = 0;          // of the launch, in this process, from 1
   std::uint64_t grid_workspace = 0;  // %envreg1:%envreg2, the barrier of a cooperative launch
   std::uint32_t mode = ~0u;          // floating-point mode of the host thread, see set_mode
-  bool all_polling = false;          // every warp that ran in the last turn of its block only polled
+  Turns turns;
+  std::uint64_t watch = 0;           // not 0: nothing has changed for a while, and warps are looked at; the number of the stretch
+  bool host_polled = false;          // since then a warp looked in vain at memory that the host may write
+  std::uint64_t allowance = 0;       // warp instructions after which a tried schedule is given up; 0: none
   bool dependency_passed = false;
 };
 

@@ -50,6 +50,7 @@ class CheckSet final : public Checks {
 
   void launch_begin(const LaunchInfo& launch) override {
     launch_ = launch;
+    tried_.clear();
     regions_.settle();
     traffic_.reset();
     waits_ = options_.racecheck && waits_for_dependency(*launch.kernel);
@@ -58,6 +59,8 @@ class CheckSet final : public Checks {
     return std::make_unique<Chunk>(options_, launch_, regions_, written_, kept_, waits_);
   }
   bool join(std::span<const std::unique_ptr<Observer>> chunks) override;
+  bool clean(std::span<const std::unique_ptr<Observer>> chunks) const override;
+  void tried(std::span<const std::unique_ptr<Observer>> chunks, std::uint64_t seed) override;
   void launch_end(const LaunchInfo&) override {
     if (traffic_) report_.traffic(traffic_->result(launch_));
     traffic_.reset();
@@ -82,6 +85,7 @@ class CheckSet final : public Checks {
   HostSide host_;
   LaunchInfo launch_;
   std::unique_ptr<TrafficCount> traffic_;
+  std::vector<report::Finding> tried_;  // what further schedules of the launch have shown
   std::unordered_map<const Kernel*, bool> waiting_kernels_;
   bool waits_ = false;
 };
@@ -98,6 +102,22 @@ bool CheckSet::waits_for_dependency(const Kernel& kernel) {
     break;
   }
   return at->second;
+}
+
+bool CheckSet::clean(std::span<const std::unique_ptr<Observer>> chunks) const {
+  // Chunks that met will be repeated as one, which describes what is wrong.
+  return std::none_of(chunks.begin(), chunks.end(), [&](const auto& each) {
+    Chunk& chunk = chunk_of(each);
+    return chunk.sink().has_error() || (chunks.size() > 1 && !chunk.apart());
+  });
+}
+
+void CheckSet::tried(std::span<const std::unique_ptr<Observer>> chunks, std::uint64_t seed) {
+  for (const auto& each : chunks)
+    chunk_of(each).sink().drain([&](report::Finding f) {
+      f.message += "; seen under another schedule of the launch (--seed " + std::to_string(seed) + ")";
+      tried_.push_back(std::move(f));
+    });
 }
 
 bool CheckSet::join(std::span<const std::unique_ptr<Observer>> chunks) {
@@ -118,6 +138,9 @@ bool CheckSet::join(std::span<const std::unique_ptr<Observer>> chunks) {
   for (const auto& each : chunks) {
     Chunk& chunk = chunk_of(each);
     chunk.sink().drain([&](report::Finding f) { report_.add(std::move(f)); });
+    for (report::Finding& f : tried_)
+      if (!report_.knows(f)) report_.add(std::move(f));
+    tried_.clear();
     report_.checked(chunk.bytes_checked());
     if (options_.traffic) {
       if (!traffic_) traffic_ = std::make_unique<TrafficCount>(regions_, options_.row_bytes);

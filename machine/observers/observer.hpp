@@ -208,6 +208,15 @@ class Observer {
   virtual bool join(std::span<const std::unique_ptr<Observer>> chunks) = 0;
   virtual void launch_end(const LaunchInfo&) {}
 
+  // Of chunks that have run: whether none of the checks has an error to tell.
+  virtual bool clean(std::span<const std::unique_ptr<Observer>> chunks) const {
+    (void)chunks;
+    return true;
+  }
+  // Chunks of the same launch under another seed, which memory remembers nothing of: what the checks found counts, unless the
+  // launch itself shows it. Told before join().
+  virtual void tried(std::span<const std::unique_ptr<Observer>> chunks, std::uint64_t seed) { (void)chunks, (void)seed; }
+
   // The last block of the chunk has ended. Told on the thread that ran it, before the launch's other chunks need have.
   virtual void chunk_end() {}
 

@@ -1,6 +1,7 @@
 // Where the checks of one chunk put what they find: once a site, counted, described on first sight only.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -42,6 +43,9 @@ class Sink {
   void add(report::Finding finding) { found_[pending_].finding = std::move(finding); }
 
   bool empty() const { return found_.empty(); }
+  bool has_error() const {
+    return std::any_of(found_.begin(), found_.end(), [](const Found& f) { return f.finding.level == report::Level::error; });
+  }
   template <class F>
   void drain(F&& f) {
     for (auto& entry : found_) {

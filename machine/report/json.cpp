@@ -183,6 +183,7 @@ void Report::write_json(std::ostream& stream) const {
   w.number("kernels", work_.launches);
   w.number("named_kernels", named_launches_);
   w.number("repeated", work_.repeated);
+  w.number("schedules", work_.schedules);
   w.number("blocks", work_.counters.blocks);
   w.number("warps", work_.counters.warps);
   w.number("threads", work_.counters.threads);

@@ -103,6 +103,11 @@ void Report::add(Finding finding) {
   findings_.push_back(std::move(finding));
 }
 
+bool Report::knows(const Finding& finding) const {
+  const auto known = by_site_.find(site_key(finding));
+  return known != by_site_.end() && (finding.level == Level::warning || findings_[known->second].level == Level::error);
+}
+
 // The finding says the same as `kept` and more.
 void Report::take_place(Finding& kept, Finding finding) {
   if (finding.level != kept.level) --warnings_, ++errors_;
@@ -174,6 +179,7 @@ void Report::api_error(const std::string& call, const std::string& error, const 
 void Report::launched(const std::string& kernel, const LaunchResult& result) {
   work_.launches += 1;
   work_.repeated += result.repeated ? 1 : 0;
+  work_.schedules += result.schedules;
   work_.counters.add(result.counters);
   if (kernel.find(setting_.kernel_name) != std::string::npos) ++named_launches_;
   else if (std::find(other_kernels_.begin(), other_kernels_.end(), kernel) == other_kernels_.end()) other_kernels_.push_back(kernel);

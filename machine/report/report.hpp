@@ -31,6 +31,7 @@ struct Setting {
 // Proof of work. bytes_checked counts what the checks looked at, byte for byte.
 struct Work {
   std::uint64_t launches = 0, repeated = 0;
+  std::uint64_t schedules = 0;  // further ones, tried of launches that communicate
   Counters counters;
   std::uint64_t bytes_checked = 0;
   std::uint64_t host_transfers = 0, host_bytes = 0;
@@ -62,6 +63,8 @@ class Report {
   explicit Report(Setting setting) : setting_(std::move(setting)) {}
 
   void add(Finding finding);
+  // Whether the same is told already, and as an error if this is one.
+  bool knows(const Finding& finding) const;
   // A runtime call that failed: an error finding of check "api".
   // `of_launch`: the error is that of a launch before it. Where that has its own finding, one is enough.
   void api_error(const std::string& call, const std::string& error, const std::string& text, const std::string& why,

@@ -89,7 +89,9 @@ void Report::write_text(std::ostream& out, std::uint64_t limit) const {
   if (!cut_short_by_.empty()) out << kBar << "Cut short by " << cut_short_by_ << ": what would have come later was not checked\n";
   out << kBar << "Work: " << plural(work_.launches, "kernel") << ", " << plural(work_.counters.blocks, "block") << ", "
       << plural(work_.counters.thread_instructions, "thread instruction") << ", " << plural(work_.bytes_checked, "byte")
-      << " checked, " << plural(work_.host_transfers, "host transfer") << "\n";
+      << " checked, " << plural(work_.host_transfers, "host transfer");
+  if (work_.schedules != 0) out << ", " << plural(work_.schedules, "further schedule") << " of launches that communicate";
+  out << "\n";
 }
 
 // It counts errors only where there is a verdict, or where there are some.

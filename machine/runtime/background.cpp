@@ -3,16 +3,20 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "exec/crew.hpp"
 #include "runtime/schedule.hpp"
 
 namespace machine::runtime {
@@ -39,21 +43,47 @@ char thread_state(const char* id) {
   return after && after[1] ? after[2] : 'X';
 }
 
-bool every_other_thread_sleeps() {
+// Threads in a runtime call, one entry a call.
+struct Callers {
+  std::mutex lock;
+  std::vector<int> threads;
+  static Callers*& instance() {
+    static auto* only = new Callers;  // outlives static destruction
+    return only;
+  }
+  bool has(int thread) {
+    const std::lock_guard guard(lock);
+    return std::find(threads.begin(), threads.end(), thread) != threads.end();
+  }
+};
+
+std::atomic<int> watcher{0};
+
+// Of the threads but this one that `counts` holds of.
+template <class F>
+HostState state_of_others(F counts) {
   DIR* tasks = opendir("/proc/self/task");
-  if (!tasks) return false;
-  const std::string self = std::to_string(syscall(SYS_gettid));
-  bool asleep = true;
+  if (!tasks) return HostState::runs;
+  const int self = gettid();
+  HostState state = HostState::waits;
   while (dirent* entry = readdir(tasks)) {
-    if (entry->d_name[0] == '.' || self == entry->d_name) continue;
-    char state = thread_state(entry->d_name);
-    if (state != 'S' && state != 'X' && state != 'Z') asleep = false;
+    const int thread = std::atoi(entry->d_name);
+    if (thread == 0 || thread == self || !counts(thread)) continue;
+    const char now = thread_state(entry->d_name);
+    if (now == 'X' || now == 'Z') continue;
+    state = now == 'S' ? std::max(state, HostState::sleeps) : HostState::runs;
+    if (state == HostState::runs) break;
   }
   closedir(tasks);
-  return asleep;
+  return state;
+}
+
+bool every_other_thread_sleeps() {
+  return state_of_others([](int) { return true; }) != HostState::runs;
 }
 
 void watch() {
+  watcher = gettid();
   std::uint64_t seen = calls;
   int asleep = 0;
   int silent = 0;
@@ -88,16 +118,33 @@ void watch_in_background() {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
+HostState host_state() {
+  return state_of_others([](int thread) {
+    return thread != watcher && !Crew::instance().has(thread) && !Callers::instance()->has(thread);
+  });
+}
+
 InsideCall::InsideCall() {
   ++inside;
   ++calls;
+  thread_local const int self = gettid();
+  auto& [lock, threads] = *Callers::instance();
+  const std::lock_guard guard(lock);
+  threads.push_back(self);
 }
 
-InsideCall::~InsideCall() { --inside; }
+InsideCall::~InsideCall() {
+  --inside;
+  thread_local const int self = gettid();
+  auto& [lock, threads] = *Callers::instance();
+  const std::lock_guard guard(lock);
+  if (const auto at = std::find(threads.begin(), threads.end(), self); at != threads.end()) threads.erase(at);
+}
 
 void forget_background_after_fork() {
   watching = false;
   inside = 0;
+  Callers::instance() = new Callers;  // another thread may have held the lock
 }
 
 }  // namespace machine::runtime

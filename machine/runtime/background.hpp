@@ -1,6 +1,8 @@
 // Progress for a host that waits for the device without calling the runtime.
 #pragma once
 
+#include "exec/machine.hpp"
+
 namespace machine::runtime {
 
 // Makes sure that the background thread watches while work is pending. Cheap; called at every submission.
@@ -14,6 +16,9 @@ class InsideCall {
   InsideCall(const InsideCall&) = delete;
   InsideCall& operator=(const InsideCall&) = delete;
 };
+
+// What the program's threads do that neither wait in a runtime call nor belong to the machine.
+HostState host_state();
 
 // A forked child has no background thread any more.
 void forget_background_after_fork();

@@ -66,6 +66,7 @@ void set(Options& options, const std::string& key, const std::string& value) {
   if (key == "arch") set_architecture(options, value);
   else if (key == "tools") set_tools(options, value);
   else if (key == "seed") options.seed = number(key, value);
+  else if (key == "schedules") options.schedules = static_cast<unsigned>(number(key, value));
   else if (key == "strict") options.strict = number(key, value) != 0;
   else if (key == "json") options.json = path(value);
   else if (key == "log_file") options.log_file = path(value);

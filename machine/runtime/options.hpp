@@ -14,6 +14,7 @@ struct Options {
   unsigned architecture = 90;          // arch=sm_90
   std::vector<std::string> tools;      // tools=memcheck,racecheck; all: the four sanitizer tools; none: empty
   std::uint64_t seed = 0;              // seed=N
+  unsigned schedules = 8;              // schedules=N: most further ones tried of a launch that communicates, under a sanitizer tool
   bool strict = false;                 // strict=1: warnings count as findings
   std::string json;                    // json=PATH of the report; %p is the process id
   std::string log_file;                // log_file=PATH that the text report is added to; standard error when empty

@@ -11,6 +11,7 @@
 #include "memory/address_space.hpp"
 #include "memory/graph_memory.hpp"
 #include "runtime/api.hpp"
+#include "runtime/background.hpp"
 #include "runtime/exit.hpp"
 #include "runtime/host_guard.hpp"
 #include "runtime/options.hpp"
@@ -104,6 +105,7 @@ void launch_kernel(const KernelWork& work, const Task& task) {
   request.params = work.params;
   request.cooperative = work.cooperative;
   request.operation = operation.id;
+  request.host = host_state;
   Stopwatch watch;
   if (task.overtakes)
     request.dependency_wait = [&] {

@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scripted import ScriptedSubject, build, right_output, subject
+from scripted import CONTRACT, ScriptedSubject, build, right_output, subject
 
 from verify.case.pack import Difference, RunOutput
 from verify.case.run import Run
 from verify.check.determinism import MOST_ROWS, alone_case, check_determinism, row_symbols
+from verify.contract import Contract
 from verify.device.interface import Execution, Job, RunResult, RunStatus
 from verify.finding import Verdict
 from verify.harness.plan import PlanError
+from verify.oracle import tracked as t
 
 
 def plans(asked: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, int]]:
@@ -116,8 +118,10 @@ def test_a_batch_of_one_has_no_row_to_run_alone(tmp_path: Path) -> None:
     assert outcomes[0].measures["rows alone"] == 0
 
 
-def on_cpu(folder: Path, script: Callable[[Job], Execution]) -> ScriptedSubject:
-    made = subject(folder, script, fixtures=("one",), plans=plans)
+def on_cpu(
+    folder: Path, script: Callable[[Job], Execution], contract: Contract = CONTRACT
+) -> ScriptedSubject:
+    made = subject(folder, script, fixtures=("one",), contract=contract, plans=plans)
     made.device.name = "cpu"
     return made
 
@@ -169,3 +173,28 @@ def test_memory_that_calls_keep_is_a_finding(tmp_path: Path, device: str, found:
     made.device.name = device
     (outcome,) = check_determinism(made)
     assert [f.kind for f in outcome.findings] == found
+
+
+def test_atomics_are_tried_under_more_schedules(tmp_path: Path) -> None:
+    """Fault: a float sum whose few orders happen to give the same bits under three seeds."""
+
+    def adds(job: Job) -> Execution:
+        last = int(job.options["seed"] == "8")
+        return replace(written(job, change=last), counters={"by_class": {"atomic": 12}})
+
+    made = on_cpu(tmp_path, adds)
+    (outcome,) = check_determinism(made)
+    assert outcome.measures["schedules"] == 9
+    assert "under seed 8 than under seed 0" in outcome.findings[0].seen
+
+
+@pytest.mark.parametrize(("change", "verdict"), [(1, Verdict.CLEAN), (1 << 30, Verdict.FINDINGS)])
+def test_drift_is_allowed_between_schedules(tmp_path: Path, change: int, verdict: Verdict) -> None:
+    """Fault: a sum that may drift is held to its bits, or any change passes for drift."""
+    loose = replace(
+        CONTRACT,
+        drift=4.0,
+        error_model=lambda case: {"y": t.add(t.exact(case.f64("x")), t.exact(case.f64("x")))},
+    )
+    made = on_cpu(tmp_path, lambda job: written(job, change=change), loose)
+    assert check_determinism(made)[0].verdict is verdict

@@ -23,6 +23,7 @@ BINARIES = 4
 """How many binaries the programs are spread over."""
 
 HEADERS = (
+    "chrono",
     "cooperative_groups.h",
     "cooperative_groups/reduce.h",
     "cstring",
@@ -31,6 +32,7 @@ HEADERS = (
     "cuda/std/utility",
     "cuda_pipeline.h",
     "nvtx3/nvToolsExtMem.h",
+    "thread",
     "vector",
 )
 """What any of them includes, but for what few do: read before the namespaces open."""

@@ -18,7 +18,7 @@ from verify.case.run import Fills, Run
 from verify.check.judge import coordinates, judge_output
 from verify.check.matrix import cases_for, filled_run, matrix
 from verify.check.native import not_done
-from verify.check.schedules import SEEDS, schedule_findings, under_seed
+from verify.check.schedules import schedule_findings, under_seeds
 from verify.check.subject import Ran, Subject
 from verify.finding import Finding, Outcome
 from verify.harness.plan import PlanError
@@ -68,7 +68,7 @@ def check_determinism(subject: Subject) -> list[Outcome]:
     called = many_calls(every, scheduled)
     ran = subject.execute([*every, *(pair.alone for listed in pairs.values() for pair in listed)])
     ran |= subject.execute([called])  # in a process of its own, whose first call is the kernel's first
-    seeded = {seed: under_seed(subject, every, seed) for seed in SEEDS} if scheduled else {}
+    seeded = under_seeds(subject, every) if scheduled else {}
     counted = {called.case.fixture: called}
     return [
         _judge(subject, f, usual[f], pairs[f], counted.get(f), ran, seeded, refused.get(f, ""))
@@ -161,17 +161,17 @@ def _judge(
     if called is not None:
         findings += _call_findings(subject, ran[called.id], repeat)
         findings += _memory_findings(subject, ran[called.id], repeat)
-    for run in usual:
-        others = {seed: other[run.id] for seed, other in seeded.items()}
-        findings += schedule_findings(subject, ran[run.id], others, repeat)
     try:
+        for run in usual:
+            others = {seed: other[run.id] for seed, other in seeded.items()}
+            findings += schedule_findings(subject, ran[run.id], others, repeat)
         for pair in pairs:
             findings += _row_findings(subject, pair, ran, repeat)
     except OracleError as error:
         return Outcome.inconclusive("determinism", name, fixture, str(error))
     if refused and not findings:
         return Outcome.inconclusive("determinism", name, fixture, f"a row alone has no plan: {refused}")
-    again = {"schedules": 1 + len(SEEDS)} if seeded else {"repeats": REPEATS * len(usual)}
+    again = {"schedules": 1 + len(seeded)} if seeded else {"repeats": REPEATS * len(usual)}
     measures = {**again, "rows alone": len(pairs)}
     if called is not None:
         measures["calls"] = called.repeats

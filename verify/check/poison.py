@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from verify.check.judge import coordinates, observed_quantities
+from verify.check.judge import coordinates, observed_quantities, within_drift
 from verify.check.matrix import runs_for
 from verify.check.native import not_done
 from verify.check.subject import Ran, Subject
@@ -67,10 +67,7 @@ def _differences(subject: Subject, base: Ran, other: Ran, repeat: str) -> list[F
         a, b = base.output.outputs[buffer.name], other.output.outputs[buffer.name]
         differs = (a != b) & case.live(buffer.name)
         if contract.drift > 0:
-            x, y = seen[0][buffer.name], seen[1][buffer.name]
-            with np.errstate(invalid="ignore"):
-                near = np.abs(x - y) <= contract.drift * expected[buffer.name].bound
-            differs &= ~(near | (np.isnan(x) & np.isnan(y))).reshape(differs.shape)
+            differs &= ~within_drift(expected, case, base.output, other.output, buffer.name)
         if differs.any():
             at = tuple(int(i) for i in np.argwhere(differs)[0])
             findings.append(

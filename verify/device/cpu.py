@@ -126,7 +126,7 @@ class CpuDevice:
         doubts = [_doubt(end, report) for end, report in zip(session.processes, reports, strict=True)]
         if options.tools and not any(doubts):
             doubts.append(_doubt_of_work(session, whole))
-        counters = {"work": dict(whole.work)} if whole else {}
+        counters = {"work": dict(whole.work), "by_class": dict(whole.by_class)} if whole else {}
         if whole is not None and whole.traffic:
             try:
                 counters |= counters_by_run(session, whole.traffic)

@@ -1,0 +1,146 @@
+"""Schedules: what a seed permutes, that each is fair, what counts as a deadlock, what is tried further."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.machine.known_programs import run
+from tests.machine.test_execution import HEAD, PROLOGUE, launch, values
+from verify.device.interface import TOOLS
+
+TICKET = """
+  atom.global.add.u32 %r2, [%b], 1; mul.wide.u32 %d1, %r2, 4; add.u64 %d1, %b, %d1;
+  mov.u32 %r3, %ctaid.x; st.global.u32 [%d1+4], %r3;
+"""
+"""Each block writes its number where its ticket says."""
+
+
+def order_of_blocks(tmp_path: Path, seed: int, *options: str) -> tuple[int, ...]:
+    return tuple(values(tmp_path, TICKET, 25, f"seed={seed}", *options, block="1", grid="24")[1:])
+
+
+def test_blocks_of_a_resident_grid_run_in_any_order(tmp_path: Path) -> None:
+    """Blocks that take turns in index order whatever the seed: what depends on their order never shows."""
+    orders = {seed: order_of_blocks(tmp_path, seed) for seed in range(6)}
+    assert orders[0] == tuple(range(24))
+    assert all(sorted(order) == list(range(24)) for order in orders.values())
+    assert len(set(orders.values())) == 6
+    assert orders[3] == order_of_blocks(tmp_path, 3)
+
+
+def test_blocks_that_do_not_communicate_start_in_any_order(tmp_path: Path) -> None:
+    """A result that the last block leaves, the same under every seed although nothing orders them."""
+    body = "mov.u32 %r2, %ctaid.x; st.global.u32 [%b], %r2;"
+    last = {values(tmp_path, body, 1, f"seed={seed}", block="1", grid="8")[0] for seed in range(8)}
+    assert len(last) > 2
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_larger_grid_starts_in_index_order(tmp_path: Path, seed: int) -> None:
+    """A look-back scan that never ends: the block that each waits for is not resident yet."""
+    body = """
+      mov.u32 %r2, %ctaid.x; mul.wide.u32 %d1, %r2, 4; add.u64 %d1, %b, %d1;
+      W: ld.acquire.gpu.global.u32 %r3, [%d1]; setp.eq.u32 %p1, %r3, 0;
+      setp.ne.and.u32 %p1, %r2, 0, %p1; @%p1 bra W;
+      add.u32 %r3, %r3, 1; st.release.gpu.global.u32 [%d1+4], %r3;
+    """
+    found = values(tmp_path, body, 25, f"seed={seed}", "resident=2", block="1", grid="24")
+    assert found[1:] == list(range(1, 25))
+
+
+def test_lanes_of_an_atomic_take_effect_in_any_order(tmp_path: Path) -> None:
+    """A float sum over the lanes of one warp that looks repeatable, for they always add in order."""
+    body = "atom.global.add.u32 %r2, [%b], 1; st.global.u32 [%o+4], %r2;"
+    orders = {tuple(values(tmp_path, body, 33, f"seed={seed}")[1:]) for seed in range(4)}
+    assert tuple(range(32)) in orders
+    assert all(sorted(order) == list(range(32)) for order in orders) and len(orders) == 4
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("work", [1, 20, 333])
+@pytest.mark.parametrize(("grid", "block"), [("4", "1"), ("1", "4"), ("1", "128")])
+def test_a_lock_is_had_by_all(tmp_path: Path, seed: int, work: int, grid: str, block: str) -> None:
+    """Starvation: the turns of a thread that takes the lock over and over always end while it has it."""
+    body = f"""
+      mov.u32 %r9, %nctaid.x; mul.lo.u32 %r9, %r9, %r1; sub.u32 %r9, %r9, 1; setp.ne.u32 %p3, %g, 0;
+      L: atom.global.cas.b32 %r2, [%b], 0, 1; setp.ne.u32 %p1, %r2, 0; @%p1 bra L;
+      membar.gl; ld.global.u32 %r3, [%b+4]; mov.u32 %r4, 0;
+      D: add.u32 %r4, %r4, 1; setp.lt.u32 %p2, %r4, {work}; @%p2 bra D;
+      @%p3 add.u32 %r3, %r3, 1; st.global.u32 [%b+4], %r3;
+      membar.gl; atom.global.exch.b32 %r2, [%b], 0;
+      setp.lt.u32 %p4, %r3, %r9; @%p3 bra E; @%p4 bra L;
+      E:
+    """
+    threads = int(grid) * int(block)
+    found = values(tmp_path, body, 2, f"seed={seed}", "limit=40000000", grid=grid, block=block)
+    assert found[1] == threads - 1
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_long_reads_of_volatile_memory_are_no_deadlock(tmp_path: Path, seed: int) -> None:
+    """A warp that reads on and on, while the others wait for it, taken for one that polls in vain."""
+    body = """
+      setp.gt.u32 %p1, %t, 31; @%p1 bra B; mov.u32 %r2, 0;
+      A: ld.volatile.global.u32 %r3, [%b]; add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 400000; @%p2 bra A;
+      B: bar.sync 0; st.global.u32 [%o], %r2;
+    """
+    assert values(tmp_path, body, 64, f"seed={seed}", block="64")[0] == 400_000
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "W: ld.volatile.global.u32 %r2, [%b]; setp.eq.u32 %p1, %r2, 0; @%p1 bra W;",
+        "W: atom.global.cas.b32 %r2, [%b], 5, 6; setp.ne.u32 %p1, %r2, 5; @%p1 bra W;",
+        "W: nanosleep.u32 100; ld.volatile.global.u32 %r2, [%b]; setp.eq.u32 %p1, %r2, 0; @%p1 bra W;",
+        "W: add.u32 %r3, %r3, 1; ld.volatile.global.u32 %r2, [%b]; setp.eq.u32 %p1, %r2, 0; @%p1 bra W;",
+        "W: bra W;",
+    ],
+)
+def test_a_wait_in_vain_is_a_deadlock(tmp_path: Path, loop: str, seed: int) -> None:
+    """A run without end, whatever is polled and however short the turns are."""
+    status, _ = launch(
+        tmp_path,
+        HEAD + PROLOGUE + loop + " ret; }",
+        "buf=4",
+        f"seed={seed}",
+        "timeout=60",
+        block="64",
+        grid="3",
+    )
+    assert status.startswith("status: deadlock"), status
+
+
+def schedules_of(program: str, scratch: Path) -> int:
+    done = run(program, TOOLS, scratch)
+    assert done.report is not None, done.reason
+    return done.report.work["schedules"]
+
+
+def test_only_launches_that_communicate_are_tried_further(tmp_path: Path) -> None:
+    """Kernels that do not communicate pay for other schedules, or a lock and an mbarrier get none."""
+    assert schedules_of("global_overrun_right", tmp_path) == 0
+    assert schedules_of("missing_syncthreads_right", tmp_path) == 0
+    assert schedules_of("spin_lock_right", tmp_path) >= 2
+    assert schedules_of("ring_parity_right", tmp_path) >= 2
+
+
+def test_further_schedules_are_reported_alike_every_time(tmp_path: Path) -> None:
+    """A report that two runs of one seed do not share, or that depends on the cores."""
+    texts = set()
+    for threads in (1, 2, 2):
+        run("last_release_faulty", TOOLS, tmp_path, threads=threads)
+        texts.add((tmp_path / "report.txt").read_text())
+    (text,) = texts
+    assert "seen under another schedule of the launch (--seed " in text
+
+
+def test_further_schedules_leave_nothing_but_findings(tmp_path: Path) -> None:
+    """Output that is printed once more for each schedule, or memory that a tried schedule has changed."""
+    done = run("counted_once_right", TOOLS, tmp_path)
+    assert done.report is not None, done.reason
+    assert done.report.work["schedules"] >= 2 and done.exit_code == 0
+    assert (tmp_path / "output.txt").read_text() == "ticket 0\nticket 1\n"
