@@ -81,6 +81,7 @@ void GlobalRaces::access(BlockOrder& order, Locks::Held& held, const WarpPoint& 
   entry.touch = touch_of(a);
   entry.is_volatile = a.order == Order::volatile_;
   entry.block_scope = strong(entry.touch) && a.scope == Scope::cta;
+  narrow_ += entry.block_scope;
   entry.read_only = a.cache == CacheOp::nc;
   held_ = &held;
   if (strong(entry.touch)) {

@@ -80,6 +80,7 @@ class GlobalRaces {
   std::uint32_t sequence_ = 0;
   Locks locks_;
   Locks::Held* held_ = nullptr;         // of the block at hand
+  std::uint64_t narrow_ = 0;            // strong accesses of block scope
   AccessLog* log_ = nullptr;            // of the running block, where blocks are apart
   std::vector<Page*> open_;             // pages with a sheet
   std::vector<Sheet*> sheets_;          // blank ones

@@ -17,6 +17,12 @@ bool may_conflict(const Line& line, Touch t) {
   return writes(t) ? line.touched != 0 : (line.touched & writing) != 0;
 }
 
+// An atomic among atomics, however many: those of device scope do not race with each other.
+bool only_atomics(const Line& line, const Entry& entry) {
+  constexpr std::uint8_t quiet = 1 << unsigned(Touch::strong_read) | 1 << unsigned(Touch::atomic);
+  return entry.touch == Touch::atomic && (line.touched & ~quiet) == 0;
+}
+
 template <class L, class F>
 void each_entry(L& line, F&& f) {
   if (line.first.bytes != 0) f(line.first);
@@ -50,7 +56,7 @@ void GlobalRaces::touch(const BlockOrder& order, unsigned warp, Line& line, std:
     first.section = entry.section, first.unfenced = entry.unfenced;
     return;
   }
-  if (may_conflict(line, entry.touch))
+  if (may_conflict(line, entry.touch) && !(narrow_ == 0 && only_atomics(line, entry)))
     each_entry(line, [&](Entry& earlier) {
       const Bytes common = earlier.bytes & entry.bytes;
       if (common == 0 || !conflicts(earlier.touch, entry.touch)) return;
