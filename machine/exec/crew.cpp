@@ -66,7 +66,7 @@ bool Crew::start_helper() {
   bool started = true;
   try {
     std::thread([this] { help(); }).detach();
-    ++started_;
+    named_.wait(started_++);  // from here on it can be told from the program's threads
   } catch (const std::system_error&) {
     started = false;
   }
@@ -75,13 +75,18 @@ bool Crew::start_helper() {
 }
 
 bool Crew::has(int thread) {
-  const std::lock_guard guard(lock_);
+  const std::lock_guard guard(names_);
   return std::find(threads_.begin(), threads_.end(), thread) != threads_.end();
 }
 
 void Crew::help() {
+  {
+    const std::lock_guard guard(names_);
+    threads_.push_back(gettid());
+  }
+  ++named_;
+  named_.notify_one();
   std::unique_lock guard(lock_);
-  threads_.push_back(gettid());
   for (std::uint64_t seen = 0;;) {
     begin_.wait(guard, [&] { return round_ != seen && wanted_ > 0; });
     seen = round_;

@@ -31,7 +31,9 @@ class Crew {
   const std::function<void()>* work_ = nullptr;
   std::uint64_t round_ = 0;
   std::exception_ptr failure_;
+  std::mutex names_;
   std::vector<int> threads_;  // of the helpers
+  std::atomic<unsigned> named_{0};
   unsigned started_ = 0, wanted_ = 0;
   std::atomic<unsigned> working_{0};
 };

@@ -57,7 +57,30 @@ struct Callers {
   }
 };
 
-std::atomic<int> watcher{0};
+// Threads that watch or have watched: one that is about to end is no thread of the program either.
+struct Watchers {
+  std::mutex lock;
+  std::vector<int> threads;
+  std::atomic<unsigned> begun{0};
+  static Watchers& instance() {
+    static auto* const only = new Watchers;
+    return *only;
+  }
+  void add(int thread) {
+    {
+      const std::lock_guard guard(lock);
+      // An ended one's number may be given to a thread of the program.
+      std::erase_if(threads, [](int old) { return access(("/proc/self/task/" + std::to_string(old)).c_str(), F_OK) != 0; });
+      threads.push_back(thread);
+    }
+    ++begun;
+    begun.notify_all();
+  }
+  bool has(int thread) {
+    const std::lock_guard guard(lock);
+    return std::find(threads.begin(), threads.end(), thread) != threads.end();
+  }
+};
 
 // Of the threads but this one that `counts` holds of.
 template <class F>
@@ -83,7 +106,7 @@ bool every_other_thread_sleeps() {
 }
 
 void watch() {
-  watcher = gettid();
+  Watchers::instance().add(gettid());
   std::uint64_t seen = calls;
   int asleep = 0;
   int silent = 0;
@@ -114,13 +137,16 @@ void watch_in_background() {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // the program's signals stay with its own threads
+  // From here on everyone can tell it from the program's threads.
+  const unsigned before_it = Watchers::instance().begun;
   std::thread(watch).detach();
+  Watchers::instance().begun.wait(before_it);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 HostState host_state() {
   return state_of_others([](int thread) {
-    return thread != watcher && !Crew::instance().has(thread) && !Callers::instance()->has(thread);
+    return !Watchers::instance().has(thread) && !Crew::instance().has(thread) && !Callers::instance()->has(thread);
   });
 }
 
