@@ -132,7 +132,7 @@ def test_further_schedules_are_reported_alike_every_time(tmp_path: Path) -> None
     """A report that two runs of one seed do not share, or that depends on the cores."""
     texts = set()
     for threads in (1, 2, 2):
-        run("last_release_faulty", TOOLS, tmp_path, threads=threads)
+        run("ring_parity_faulty", TOOLS, tmp_path, threads=threads)
         texts.add((tmp_path / "report.txt").read_text())
     (text,) = texts
     assert "seen under another schedule of the launch (--seed " in text
