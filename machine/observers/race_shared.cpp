@@ -21,6 +21,7 @@ void SharedRaces::Planes::size(std::size_t cells, std::size_t warps) {
   if (reads.size() < warps) reads.resize(warps);
   if (owner.size() >= cells) return;
   owner.resize(cells), stamp.resize(cells), pc.resize(cells);
+  if (!plain.stamp.empty()) plain.owner.resize(cells), plain.stamp.resize(cells), plain.pc.resize(cells);
   for (Reads& r : reads)
     if (!r.stamp.empty()) r.size(cells);
 }
@@ -60,6 +61,14 @@ SharedRaces::Planes& SharedRaces::fine(std::uint32_t line) {
     planes->owner[i] = coarse_.owner[from];
     planes->stamp[i] = coarse_.stamp[from];
     planes->pc[i] = coarse_.pc[from];
+  }
+  if (const Writes& from = coarse_.plain; !from.stamp.empty()) {
+    Writes& to = planes->plain;
+    to.owner.resize(128), to.stamp.resize(128), to.pc.resize(128);
+    for (unsigned i = 0; i < 128; ++i) {
+      const std::size_t cell = std::size_t{line} * 32 + i / 4;
+      to.owner[i] = from.owner[cell], to.stamp[i] = from.stamp[cell], to.pc[i] = from.pc[cell];
+    }
   }
   for (unsigned w = 0; w < warps_; ++w) {
     const Reads& from = coarse_.reads[w];
@@ -201,6 +210,7 @@ void SharedRaces::write(const BlockOrder& order, RaceReport& report, const Acces
   each_piece(a, who, [&](const Piece& at, const Who& each) {
     check_writes(order, report, at, each);
     if (newest(line_read_, at) >= floor) check_reads(order, report, at, each);
+    if (strong(each.touch)) keep_plain(at, floor);
     record_write(at, each);
   });
 }
@@ -326,6 +336,18 @@ void SharedRaces::record_write(const Piece& at, const Who& who) {
   for (std::uint32_t l = at.first_line(base_); l <= at.last_line(base_); ++l) {
     line_written_[l] = who.actor >= 32 ? kAsyncWritten : std::max(line_written_[l], who.stamp);
     line_copier_[l] = {};
+  }
+}
+
+// Before a strong write: the plain writes that it would cover, but for those before the last barrier of the block.
+void SharedRaces::keep_plain(const Piece& at, Stamp floor) {
+  const Planes& last = *at.planes;
+  Writes& plain = at.planes->plain;
+  for (std::uint32_t i = at.first; i < at.first + at.count; ++i) {
+    if ((last.pc[i] & kStrong) != 0 || last.stamp[i] < floor) continue;
+    if (const std::size_t cells = last.stamp.size(); plain.stamp.size() < cells)
+      plain.owner.resize(cells), plain.stamp.resize(cells), plain.pc.resize(cells);
+    plain.owner[i] = last.owner[i], plain.stamp[i] = last.stamp[i], plain.pc[i] = last.pc[i];
   }
 }
 

@@ -45,9 +45,12 @@ class SharedRaces {
     std::vector<std::uint32_t> fresh;  // of `lanes`, those that read after the warp had last met in a collective
     void size(std::size_t cells) { stamp.resize(cells), lanes.resize(cells), pc.resize(cells), fresh.resize(cells); }
   };
-  struct Planes {
-    std::vector<std::uint32_t> owner, stamp, pc;  // last write
-    std::vector<Reads> reads;                     // by warp
+  struct Writes {
+    std::vector<std::uint32_t> owner, stamp, pc;
+  };
+  struct Planes : Writes {  // the last write
+    Writes plain;             // the last plain write where a strong one came after it since the last barrier, or empty
+    std::vector<Reads> reads; // by warp
     void size(std::size_t cells, std::size_t warps);
   };
   struct Who {
@@ -101,9 +104,11 @@ class SharedRaces {
   void bring_in_copies(const BlockOrder& order);
   void record_read(const Piece& at, const Who& who);
   void record_write(const Piece& at, const Who& who);
+  void keep_plain(const Piece& at, Stamp floor);
   Stamp newest(const std::vector<Stamp>& of_lines, const Piece& at) const;
   // race_shared_check.cpp
   void check_writes(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who);
+  void check_last(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who, const Writes& last);
   void check_reads(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who);
   bool seen_since_barrier(const BlockOrder& order, const Piece& at, const Who& who, std::uint32_t cell) const;
   void judge(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who, std::uint32_t cell,

@@ -10,8 +10,14 @@ void SharedRaces::check_writes(const BlockOrder& order, RaceReport& report, cons
   if (newest(line_written_, at) < floor) return;
   settle(order, at);
   if (newest(line_written_, at) < floor) return;
-  const std::uint32_t* owner = at.planes->owner.data() + at.first;
-  const std::uint32_t* stamp = at.planes->stamp.data() + at.first;
+  check_last(order, report, at, who, *at.planes);
+  // A plain write that its own thread has covered by an atomic: other atomics race with it, though not with the last write.
+  if (strong(who.touch) && !at.planes->plain.stamp.empty()) check_last(order, report, at, who, at.planes->plain);
+}
+
+void SharedRaces::check_last(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who, const Writes& last) {
+  const std::uint32_t* owner = last.owner.data() + at.first;
+  const std::uint32_t* stamp = last.stamp.data() + at.first;
   const std::uint32_t* upto = order.warp(who.warp).common.now.own.upto.data();
   const std::uint32_t id = who.warp << 5;
   std::uint32_t open = 0;
@@ -27,7 +33,7 @@ void SharedRaces::check_writes(const BlockOrder& order, RaceReport& report, cons
   for (std::uint32_t i = 0; i < at.count; ++i) {
     const std::uint32_t by = owner[i] & kWho;
     if (stamp[i] < upto[by >> 5]) continue;
-    const std::uint32_t pc = at.planes->pc[at.first + i];
+    const std::uint32_t pc = last.pc[at.first + i];
     judge(order, report, at, who, i, by >> 5, Mask{1} << (by & 31), kFullMask, stamp[i], pc & kPc,
           (pc & ~kPc) | 1);  // 1: the earlier access wrote
   }
