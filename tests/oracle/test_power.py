@@ -14,7 +14,7 @@ from verify.fixture.resolve import ResolvedFixture
 from verify.fixture.schema import Fixture
 from verify.oracle import tracked as t
 from verify.oracle.expectation import expect
-from verify.oracle.power import powerless, unpromised
+from verify.oracle.power import flat_inputs, powerless, unpromised
 from verify.oracle.tracked import Tracked
 
 Model = Callable[[Case], Tracked]
@@ -39,7 +39,7 @@ def reason(reference, model: Model, dtype: str = "f32", *, n: int = 33, c: int =
     )
     fixture = Fixture("rows", "one", "One.", {"n": n, "c": c})
     cases = build_cases(contract, ResolvedFixture(fixture, {"n": n, "c": c}))
-    return powerless(cases, [expect(case) for case in cases], unpromised(cases))
+    return powerless(cases, [expect(case) for case in cases], unpromised(cases), flat_inputs(cases))
 
 
 def row_sum(case: Case) -> np.ndarray:
@@ -69,6 +69,49 @@ VACUOUS = {
 def test_a_bound_that_lets_a_halved_result_pass_has_no_power(model: Model, profiles) -> None:
     """Catches a comparison that cannot fail and says clean."""
     assert "no power over y" in reason(row_sum, model, profiles=profiles)
+
+
+@pytest.mark.parametrize("value", ["as computed", "zero"])
+def test_one_element_with_a_bound_beyond_every_result_is_named(value: str) -> None:
+    """Catches a measure by share alone: the bound of one element, of thousands, lets anything pass there."""
+
+    def reference(case: Case) -> np.ndarray:
+        x = case.f64("x").copy()
+        x[5, 7] *= value == "as computed"
+        return x
+
+    def model(case: Case) -> Tracked:
+        x = reference(case)
+        bound = np.full_like(x, 1e-30)
+        bound[5, 7] = 1e30
+        return Tracked(x, bound)
+
+    assert "the bound of y[5, 7] is half the largest result" in reason(reference, model, shape=("n", "c"))
+
+
+def test_single_results_that_cancel_have_power() -> None:
+    """Catches an alarm for results at or near zero, within the bound of their terms, in every profile."""
+
+    def model(case: Case) -> Tracked:
+        x = t.exact(case.f64("x"))
+        return x - x[:, 3][:, None]
+
+    assert reason(lambda case: model(case).value, model, shape=("n", "c")) == ""
+
+
+def test_inputs_that_are_equal_throughout_are_no_data() -> None:
+    """Catches a pass for a kernel that reads the first element in place of each, or 1 in place of all."""
+    data = {
+        "ones": lambda c, g: {"x": np.ones((c["n"], c["c"]))},
+        "twos": lambda c, g: {"x": np.full((c["n"], c["c"]), 2.0)},
+        "rows": lambda c, g: {"x": np.arange(1.0, 1.0 + c["n"])[:, None] * np.ones((1, c["c"]))},
+    }
+
+    def said(*names: str) -> str:
+        return reason(row_sum, right_sum, profiles=tuple(Profile(n, data[n], "Nothing.") for n in names))
+
+    assert "in every profile all of its elements are equal" in said("ones", "twos")
+    assert said("ones", "rows") == ""
 
 
 def test_half_of_the_rows_without_a_bound_are_named() -> None:

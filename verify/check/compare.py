@@ -12,7 +12,7 @@ from verify.check.subject import Ran, Subject
 from verify.check.unwritten import judge_run
 from verify.finding import Finding, Outcome
 from verify.oracle.expectation import OracleError
-from verify.oracle.power import powerless, unpromised
+from verify.oracle.power import flat_inputs, powerless, unpromised
 
 
 def check_compare(subject: Subject) -> list[Outcome]:
@@ -20,15 +20,17 @@ def check_compare(subject: Subject) -> list[Outcome]:
     runs = {f: runs_for("compare", cases) for f, cases in subject.cases.items()}
     ran = subject.execute(run for fixture_runs in runs.values() for run in fixture_runs)
     every = [run.case for fixture_runs in runs.values() for run in fixture_runs]
-    never = unpromised(every)
+    never, flat = unpromised(every), flat_inputs(every)
     return [
-        _judge_fixture(subject, f, [ran[r.id] for r in fixture_runs], never)
+        _judge_fixture(subject, f, [ran[r.id] for r in fixture_runs], never, flat)
         for f, fixture_runs in runs.items()
     ]
 
 
-def _judge_fixture(subject: Subject, fixture: str, ran: list[Ran], never: frozenset[str]) -> Outcome:
-    """never: outputs of which no fixture promises an element."""
+def _judge_fixture(
+    subject: Subject, fixture: str, ran: list[Ran], never: frozenset[str], flat: frozenset[str]
+) -> Outcome:
+    """never: outputs of which no fixture promises an element. flat: inputs that are alike throughout."""
     if (unfinished := not_done("compare", subject, fixture, ran)) is not None:
         return unfinished
     repeat = subject.repeat_command("compare", fixture)
@@ -53,7 +55,8 @@ def _judge_fixture(subject: Subject, fixture: str, ran: list[Ran], never: frozen
     findings = [*field_findings(subject, first, repeat), *boundary_findings(subject, first, repeat)]
     findings += [f for listed in sorted(filter(None, judged), key=_spread) for f in listed]
     cases = [one.run.case for one in ran]
-    if not findings and (why := powerless(cases, [subject.expectation(case) for case in cases], never)):
+    answers = [subject.expectation(case) for case in cases]
+    if not findings and (why := powerless(cases, answers, never, flat)):
         return Outcome.inconclusive("compare", subject.contract.name, fixture, why)
     return Outcome.judge(
         "compare", subject.contract.name, fixture, findings, strict=subject.strict, measures=measures

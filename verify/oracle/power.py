@@ -3,7 +3,10 @@
 A bound that is infinite, or as large as the result itself, lets every kernel pass. So the expected results
 are held against wrong ones that a faulty kernel would give: every element halved (a zeroed one is farther
 away still), and the reference's own answer with one position of an input left out. Each must leave its bound
-in some profile of the fixture. Elements that are promised to be zero have nothing to lose and do not count.
+in some profile of the fixture. Single results may lie near zero, and to halve them shows nothing then; but no
+element's bound may rival the largest result beside it in every profile. Elements that are promised to be zero
+have nothing to lose and do not count. Inputs whose elements are all alike wherever they are looked at hide
+which of them a kernel reads.
 """
 
 from __future__ import annotations
@@ -41,12 +44,16 @@ class _Judged:
     told: np.ndarray
     bounded: np.ndarray
     finite: np.ndarray
+    narrow: np.ndarray
 
 
-def powerless(cases: Sequence[Case], expected: Sequence[Expected], never: frozenset[str]) -> str:
+def powerless(
+    cases: Sequence[Case], expected: Sequence[Expected], never: frozenset[str], flat: frozenset[str]
+) -> str:
     """Why the comparison of one fixture's cases proves nothing of some output; empty where it has power.
 
-    expected: what each case must give. never: outputs of which no fixture promises an element.
+    expected: what each case must give. never: outputs of which no fixture promises an element. flat: inputs
+    whose elements are all equal in every case of every fixture.
     """
     nothing = unpromised(cases)
     for name in sorted(nothing if nothing == _sized(cases) else never):
@@ -55,12 +62,36 @@ def powerless(cases: Sequence[Case], expected: Sequence[Expected], never: frozen
         masks = [_promised(case, name, given[name].value.shape) for case, given in _both(cases, expected)]
         if why := _told_apart(name, masks, [given[name] for given in expected]):
             return f"compare has no power over {name}: {why}"
+    exact = any(quantity.exact for given in expected for quantity in given.values())
+    for name in sorted(() if exact else flat):
+        return (
+            f"compare has no power over {name}: in every profile all of its elements are equal, so a kernel "
+            "that reads the wrong one, or none, is not told: add a profile in which they differ"
+        )
     return _blind_to_inputs(cases, expected)
 
 
 def unpromised(cases: Sequence[Case]) -> frozenset[str]:
     """Outputs that have elements, of which no case promises a single one."""
     return frozenset(n for n in _sized(cases) if not any(_written(case, n).any() for case in cases))
+
+
+def flat_inputs(cases: Sequence[Case]) -> frozenset[str]:
+    """Floating-point inputs of several elements that are all equal in every case."""
+    flat = set()
+    for buffer in cases[0].contract.buffers if cases else ():
+        if buffer.role not in ("in", "inout") or not FORMATS[cases[0].dtype(buffer)].is_float:
+            continue
+        several = [case for case in cases if case.live(buffer.name).sum() > 1]
+        several.sort(key=lambda case: case.arrays[buffer.name].size)
+        if several and not any(_differs(case, buffer.name) for case in several):
+            flat.add(buffer.name)
+    return frozenset(flat)
+
+
+def _differs(case: Case, name: str) -> bool:
+    alive = case.arrays[name][case.live(name)]
+    return bool((alive != alive[:1]).any())
 
 
 def _sized(cases: Sequence[Case]) -> frozenset[str]:
@@ -117,12 +148,15 @@ def _told_apart(name: str, masks: Sequence[np.ndarray], quantities: Sequence[Qua
                 f"a zeroed or halved result stays within the bound in every profile for all of "
                 f"{name}[{', '.join(where)}]: {_REMEDY}"
             )
+    wide = judged.promised & judged.bounded & ~judged.narrow
+    if wide.any() and judged.narrow.any():
+        return f"{_first(name, wide)} is half the largest result or more, in every profile: {_REMEDY}"
     return ""
 
 
 def _judge(masks: Sequence[np.ndarray], quantities: Sequence[Quantity]) -> _Judged:
     shape = masks[0].shape
-    judged = _Judged(*(np.zeros(shape, bool) for _ in range(5)))
+    judged = _Judged(*(np.zeros(shape, bool) for _ in range(6)))
     for mask, quantity in zip(masks, quantities, strict=True):
         finite = np.isfinite(quantity.value)
         size = np.abs(np.where(finite, quantity.value, 0.0))
@@ -133,6 +167,7 @@ def _judge(masks: Sequence[np.ndarray], quantities: Sequence[Quantity]) -> _Judg
         judged.counted |= mask & ((size > _negligible(quantity)) | told)
         judged.bounded |= mask & bounded
         judged.finite |= mask & finite
+        judged.narrow |= mask & bounded & (unit_of(quantity) < size[mask].max(initial=0.0) / 2)
     return judged
 
 
