@@ -123,12 +123,13 @@ void CheckSet::tried(std::span<const std::unique_ptr<Observer>> chunks, std::uin
 bool CheckSet::join(std::span<const std::unique_ptr<Observer>> chunks) {
   Footprint footprint;
   footprint.launch = launch_;
-  footprint.waits = waits_;
+  footprint.waits = footprint.settles = waits_;
   bool apart = true;
   for (const auto& each : chunks) {
     Chunk& chunk = chunk_of(each);
     apart = chunk.apart() && apart;
     if (apart) apart = footprint.pages.absorb(chunk.pages());
+    if (chunk.hurries()) footprint.settles = false;
     if (apart && waits_) {
       footprint.early.absorb(chunk.early_pages());
       footprint.read_only.absorb(chunk.read_only_pages());

@@ -245,4 +245,8 @@ void Chunk::undefined_used(const WarpPoint& point, UndefinedUse use, Mask lanes,
 
 void Chunk::dependency_wait(const WarpPoint& point) { slot_of(point).waited |= 1u << point.warp; }
 
+void Chunk::dependency_launch(const WarpPoint& point) {
+  if ((slot_of(point).waited >> point.warp & 1) == 0) hurries_ = true;
+}
+
 }  // namespace machine::checks

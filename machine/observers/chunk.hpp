@@ -42,6 +42,7 @@ class Chunk final : public Observer {
   void threads_exit(const WarpPoint& point) override;
   void fault(const WarpPoint& point, const FaultEvent& event) override;
   void dependency_wait(const WarpPoint& point) override;
+  void dependency_launch(const WarpPoint& point) override;
   Following following() const override;
   void undefined_used(const WarpPoint& point, UndefinedUse use, Mask lanes, const Origin& origin) override;
 
@@ -52,6 +53,8 @@ class Chunk final : public Observer {
   PageMap& pages() { return pages_; }
   PageMap& early_pages() { return early_; }
   PageMap& read_only_pages() { return read_only_; }
+  // A warp let the dependents go before its own wait.
+  bool hurries() const { return hurries_; }
   const TrafficCount& traffic() const { return traffic_; }
   const Initcheck& initcheck() const { return initcheck_; }
   std::uint64_t bytes_checked() const { return bytes_; }
@@ -71,6 +74,7 @@ class Chunk final : public Observer {
   const CheckOptions& options_;
   const LaunchInfo& launch_;
   bool waits_;
+  bool hurries_ = false;
   Sink sink_;
   RaceReport race_report_;
   Memcheck memcheck_;

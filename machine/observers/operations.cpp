@@ -116,6 +116,7 @@ void Operations::launched(std::uint64_t operation, Footprint footprint) {
   known.pages = footprint.pages.size() + footprint.early.size() + footprint.read_only.size();
   kept_pages_ += known.pages;
   if (!known.footprint) keep(operation);
+  known.settles = footprint.settles;
   known.footprint = std::make_unique<Footprint>(std::move(footprint));
 }
 
@@ -213,12 +214,21 @@ void Operations::meet(const Range& one, const Range& other, Meeting& m) {
     }
 }
 
+// Of programmatic launches in a row, one that waits before it lets the next go lets it go when all before itself has ended.
+bool Operations::settled_between(const Known& earlier, const Known& later) const {
+  const auto end = known_.lower_bound(later.told.id);
+  for (auto at = known_.upper_bound(earlier.told.id); at != end; ++at)
+    if (at->second.settles && at->second.told.stream == later.told.stream) return true;
+  return false;
+}
+
 void Operations::compare(const Known& one, const Known& other) {
   const Footprint& a = *one.footprint;
   const Footprint& b = *other.footprint;
   // A programmatic launch comes after its predecessor on the stream from griddepcontrol.wait on.
   const bool same_stream = one.told.kind == OperationKind::kernel && other.told.kind == OperationKind::kernel &&
                            one.told.stream == other.told.stream;
+  if (same_stream && (one.told.id < other.told.id ? settled_between(one, other) : settled_between(other, one))) return;
   const auto& pages_a = same_stream && a.waits && one.told.id > other.told.id ? a.early : a.pages;
   const auto& pages_b = same_stream && b.waits && other.told.id > one.told.id ? b.early : b.pages;
   Meeting m;

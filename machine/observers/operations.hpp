@@ -33,6 +33,7 @@ struct Footprint {
   PageMap early;                     // the part before griddepcontrol.wait, of kernels that have one
   PageMap read_only;                 // what it loads by ld.global.nc, of the same kernels
   bool waits = false;                // the kernel has a griddepcontrol.wait
+  bool settles = false;              // nothing that it let go ahead begins before its own wait is over
   std::vector<Range> ranges;
   LaunchInfo launch;                 // kernel == nullptr: no kernel
 };
@@ -54,6 +55,7 @@ class Operations {
     IdSet before;  // kept footprints that come before it
     std::unique_ptr<Footprint> footprint;
     std::size_t pages = 0;
+    bool settles = false;  // as in Footprint, which may be forgotten
   };
   struct Meeting {
     std::uint64_t address = 0;
@@ -67,6 +69,7 @@ class Operations {
   bool ordered(std::uint64_t kept, std::uint64_t id, const Known& known) const {
     return kept == id || known.before.has(kept) || known_.at(kept).before.has(id);
   }
+  bool settled_between(const Known& earlier, const Known& later) const;
   void compare(const Known& one, const Known& other);
   static void meet(const PageMap& one, const PageMap& other, Meeting& meeting);
   static void meet(const Range& range, const PageMap& pages, Meeting& meeting);
