@@ -85,6 +85,7 @@ void GlobalRaces::access(BlockOrder& order, Locks::Held& held, const WarpPoint& 
   entry.read_only = a.cache == CacheOp::nc;
   held_ = &held;
   if (strong(entry.touch)) {
+    listen(a);
     entry.sequence = ++sequence_;
     take(order, point.warp, a, entry);
     locks_.strong_access(held, order, report_, launch_, point, a);
@@ -97,6 +98,19 @@ void GlobalRaces::access(BlockOrder& order, Locks::Held& held, const WarpPoint& 
     take(order, point.warp, part.lanes == a.lanes ? a : narrowed(a, part.lanes), entry);
     rest &= ~part.lanes;
   }
+}
+
+// The kernel's half of a hand-shake with the host, by mapped or managed memory.
+void GlobalRaces::listen(const Access& a) {
+  if (a.scope != Scope::sys || (a.kind != AccessKind::load && a.kind != AccessKind::atomic)) return;
+  asked_host_ = true;
+  if (a.order == Order::acquire || a.order == Order::acq_rel) heard_host_ = true;
+}
+
+// How the host is to see an access. What follows an acquire of what the host said is talk with the host as well.
+Touch GlobalRaces::traced(Touch touch) const {
+  if (!heard_host_) return touch;
+  return touch == Touch::read ? Touch::strong_read : touch == Touch::write ? Touch::strong_write : touch;
 }
 
 void GlobalRaces::async_read(const BlockOrder& order, const WarpPoint& point, const Access& source) {
@@ -142,7 +156,7 @@ bool GlobalRaces::mark(unsigned warp, const Access& a, const Entry& entry) {
     marks->note(deed);
     low = kPageBytes, high = 0;
   };
-  const auto close = [&] { page->trace(trace_of(entry.pc, entry.block, warp, entry.touch, low, high - low)); };
+  const auto close = [&] { page->trace(trace_of(entry.pc, entry.block, warp, traced(entry.touch), low, high - low)); };
   each_stretch(a, !writing, [&](std::uint64_t address, std::uint64_t bytes) {
     for (;;) {
       if (page == nullptr || address - start >= kPageBytes) {

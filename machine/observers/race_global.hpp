@@ -36,6 +36,7 @@ class GlobalRaces {
   // One access of the lanes in `access.lanes`: marks the pages and checks. `held`: the critical sections of the block.
   void access(BlockOrder& order, Locks::Held& held, const WarpPoint& point, const Access& access);
   void fence(Locks::Held& held, const BlockOrder& order, unsigned warp, Mask lanes, Scope scope) {
+    heard_host_ |= asked_host_ && scope == Scope::sys;
     if (!held.empty()) locks_.fence(held, order, warp, lanes, scope);
   }
   // The source of a cp.async, from its issue on.
@@ -50,6 +51,8 @@ class GlobalRaces {
  private:
   void take(const BlockOrder& order, unsigned warp, const Access& access, const Entry& entry);
   bool mark(unsigned warp, const Access& access, const Entry& entry);
+  void listen(const Access& access);
+  Touch traced(Touch touch) const;
   Sheet& sheet_of(Page& page);
   void settle();
   void write_down(const BlockOrder& order, unsigned warp, const Access& access, const Entry& entry);
@@ -76,6 +79,8 @@ class GlobalRaces {
   const bool check_;
   const bool apart_;  // blocks run one after another and cannot talk to each other
   bool blocks_meet_ = false;
+  bool asked_host_ = false;             // a volatile or relaxed read has looked at system scope
+  bool heard_host_ = false;             // and an acquire at that scope has followed: what comes now is in step with the host
   bool told_ = false;                   // something was said of the access at hand
   std::uint32_t sequence_ = 0;
   Locks locks_;
