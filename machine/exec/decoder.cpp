@@ -55,6 +55,7 @@ void Decoder::find_definitions(Text body) {
       continue;
     }
     if (word[0] != '.') {
+      guesses_.look_at(word, Text(body).until(';'));
       if (body.take('{')) {
         do ++definitions_[body.word()];
         while (body.take(','));
@@ -66,6 +67,7 @@ void Decoder::find_definitions(Text body) {
     body.until(';');
     body.expect(';');
   }
+  guesses_.settle();
 }
 
 void Decoder::run(Text body) {
@@ -265,6 +267,7 @@ void Decoder::instruction(Text& text, std::string_view word, Operand* guard) {
     modifiers_.push_back(word.substr(from, at == std::string_view::npos ? at : at - from));
   }
   if (modifiers_.size() > 60) fail("too many modifiers");
+  if (guesses_.has(word)) modifiers_.insert(modifiers_.begin(), "relaxed");
   operands_.clear();
   if (text.peek() != ';') {
     do {

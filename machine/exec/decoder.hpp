@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "../reader/text.hpp"
+#include "first_guesses.hpp"
 #include "lifetimes.hpp"
 #include "module.hpp"
 #include "program.hpp"
@@ -189,6 +190,7 @@ class Decoder {
 
   std::vector<Scope> scopes_;
   std::unordered_map<std::string_view, std::uint32_t> definitions_;  // how often a name stands first among the operands
+  FirstGuesses guesses_;
   std::string_view opcode_, base_;
   std::vector<std::string_view> modifiers_;
   std::uint64_t taken_ = 0;
