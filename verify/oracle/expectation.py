@@ -59,10 +59,12 @@ def expect(case: Case) -> Mapping[str, Quantity]:
             raise OracleError(
                 f"{case.id}: error_model: {name}: must be a Tracked value (verify.oracle.tracked), is {kind}"
             )
-        if tracked.value.shape != value.shape:
-            raise OracleError(
-                f"{case.id}: {name}: reference {value.shape}, error model {tracked.value.shape}"
-            )
+        shapes = {"reference": value.shape, "error model": np.shape(tracked.value)}
+        shapes["bound of the error model"] = np.shape(tracked.bound)
+        wanted = _element_shape(case, name) if name in dtypes else value.shape
+        for what, shape in shapes.items():
+            if shape != wanted:
+                raise OracleError(f"{case.id}: {name}: the {what} has the shape {shape}, must have {wanted}")
         value, bound = _stored(case, name, value, tracked, dtypes.get(name))
         if name in exact:
             bound = np.zeros_like(value)
@@ -71,6 +73,14 @@ def expect(case: Case) -> Mapping[str, Quantity]:
     if missing:
         raise OracleError(f"{case.id}: {missing[0]}: the reference does not give this output")
     return expected
+
+
+def _element_shape(case: Case, name: str) -> tuple[int, ...]:
+    """Of an output's elements; a packed format holds several in a storage item."""
+    buffer = case.contract.buffer(name)
+    shape = case.shape(buffer)
+    packed = format_of(case.dtype(buffer)).packed
+    return shape if packed == 1 else (*shape[:-1], shape[-1] * packed)
 
 
 def _stored(
