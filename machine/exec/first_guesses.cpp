@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 namespace machine {
 namespace {
@@ -40,7 +41,24 @@ bool can_guess(std::string_view mnemonic) {
   return std::none_of(std::begin(kOthers), std::end(kOthers), [&](std::string_view m) { return has_modifier(mnemonic, m); });
 }
 
+// [base] or [base+offset], taken apart.
+std::pair<std::string_view, std::string_view> parts_of(std::string_view address) {
+  if (address.size() < 2) return {};
+  address = address.substr(1, address.size() - 2);
+  const auto offset = std::min(address.find_first_of("+-"), address.size());
+  return {address.substr(0, offset), address.substr(offset)};
+}
+
 }  // namespace
+
+// A load may name the variable of which the swap has the address in a register.
+bool FirstGuesses::same_place(std::string_view load, std::string_view swap) const {
+  if (load == swap) return true;
+  const auto [variable, there] = parts_of(load);
+  const auto [reg, here] = parts_of(swap);
+  if (here != there || moves_.count(reg) != 1) return false;
+  return moves_.find(reg)->second == variable;
+}
 
 void FirstGuesses::look_at(std::string_view mnemonic, std::string_view operands) {
   if (mnemonic.starts_with("ld.")) {
@@ -68,7 +86,7 @@ void FirstGuesses::settle() {
         if (compared.insert(move->second).second) left.push_back(move->second);
     }
     for (const Use& load : candidates_)
-      if (load.address == swap.address && load.bits == swap.bits && compared.contains(load.reg)) loads_.insert(load.mnemonic.data());
+      if (load.bits == swap.bits && compared.contains(load.reg) && same_place(load.address, swap.address)) loads_.insert(load.mnemonic.data());
   }
 }
 

@@ -24,6 +24,8 @@ class FirstGuesses {
     std::string_view mnemonic, reg, address;  // of a load: the register that it writes; of a swap: what is compared with
     unsigned bits = 0;
   };
+  bool same_place(std::string_view load, std::string_view swap) const;
+
   std::vector<Use> candidates_, swaps_;
   std::unordered_multimap<std::string_view, std::string_view> moves_;  // by what they write
   std::unordered_set<const char*> loads_;  // by where their mnemonic stands
