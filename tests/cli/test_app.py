@@ -45,6 +45,19 @@ def test_a_signal_that_wakes_no_wait_ends_the_command(name: str, code: int, said
     assert (done.returncode, done.stderr) == (code, said)
 
 
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_a_signal_ends_the_command_where_nobody_reads_its_errors(name: str, code: int) -> None:
+    """Fault: the signal has ended the reader of standard error too; the last line fails, and nothing ends."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-c", WAITING.format(name=name)]
+    try:
+        done = subprocess.run(command, stderr=writing, timeout=20, check=False, preexec_fn=take_interrupts)
+    finally:
+        os.close(writing)
+    assert done.returncode == code
+
+
 STARTING_AGAIN = """
 import sys, threading, time
 from verify.cli import app

@@ -176,9 +176,11 @@ def _end_now(number: int) -> NoReturn:
             break
         shutil.rmtree(scratch, ignore_errors=True)
         time.sleep(0.05)
-    if number == signal.SIGINT:
-        release_terminal()
-        os.write(2, b"verify: interrupted\n")  # sys.stderr may be in use just now
-    else:
-        os.write(2, f"verify: ended by {signal.Signals(number).name} before a verdict\n".encode())
-    os._exit(128 + number)
+    try:
+        if number == signal.SIGINT:
+            release_terminal()
+            os.write(2, b"verify: interrupted\n")  # sys.stderr may be in use just now
+        else:
+            os.write(2, f"verify: ended by {signal.Signals(number).name} before a verdict\n".encode())
+    finally:  # who reads standard error may have been ended by the same signal
+        os._exit(128 + number)
