@@ -132,13 +132,17 @@ def test_a_case_that_ruins_its_process_costs_that_case_only(
 def test_reading_dead_bytes_is_judged_by_the_contracts_rule(
     device_name: str, tmp_path: Path, rule: str, verdict: Verdict
 ) -> None:
-    """Fault: reading padding is flagged though the rule allows it, or passes though it does not."""
+    """Fault: reading padding is flagged though the rule allows it, or passes though it does not.
+
+    The CPU device's initcheck follows values to their use, and these are dropped: memcheck has the rule.
+    """
     for name, text in OVER_READING.items():
         (tmp_path / name).write_text(text.replace("RULE", rule))
-    tools = ("memcheck", "initcheck")
-    report = gate(tmp_path / "mirror.cu", device_name, "compare", "poison", *tools)
+    report = gate(tmp_path / "mirror.cu", device_name, "compare", "poison", "memcheck", "initcheck")
     verdicts = {o.check: o.verdict for kernel in report.kernels for o in kernel.outcomes}
-    assert verdicts == {"compare": Verdict.CLEAN, "poison": Verdict.CLEAN, **dict.fromkeys(tools, verdict)}
+    read_based = verdict if device_name == "gpu" else Verdict.CLEAN
+    clean = dict.fromkeys(("compare", "poison"), Verdict.CLEAN)
+    assert verdicts == clean | {"memcheck": verdict, "initcheck": read_based}
 
 
 def test_a_kernel_that_counts_its_calls_is_reported_where_it_shows(device_name: str, tmp_path: Path) -> None:

@@ -205,6 +205,7 @@ int main(int argc, char** argv) {
       if (checks) checks->operation_begin(operation);
       result = launch(request, options, checks.get());
       if (checks) checks->operation_end(operation);
+      report.launched(argv[2], result);
     }
     const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC / repeat;
     std::fputs(result.printed.c_str(), stdout);
@@ -222,6 +223,7 @@ int main(int argc, char** argv) {
     }
     if (checks) {
       report.write_text(std::cout);
+      report.write_summary(std::cout);
     }
     std::printf("status: %s%s%s\n", status_name(result.status), result.message.empty() ? "" : ": ", result.message.c_str());
     return result.status == LaunchStatus::ok ? 0 : 1;

@@ -9,7 +9,7 @@ __global__ void half_warp(int* out) {
     __syncwarp(0xffffffffu);  // @finding
     out[lane] = tile[lane ^ 1];
   }
-  __syncthreads();
+  __syncthreads();  // @finding
   if (lane >= 16) out[lane] = tile[lane];
 }
 
