@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -104,17 +105,19 @@ def test_program_ended_by_a_signal_is_cut_short(program: Path, tmp_path: Path) -
 def test_log_of_an_ended_command_says_so(program: Path, tmp_path: Path) -> None:
     """``timeout`` ends the suite and the program together, and the log looks whole."""
     log = tmp_path / "log"
-    command = ["sanitize", "--device", "cpu", "--log-file", str(log), "--", str(program), "sleep"]
-    done = subprocess.run(
-        ["timeout", "3", sys.executable, "-m", "verify", *command],
-        capture_output=True,
-        text=True,
-        check=False,
+    words = ["sanitize", "--device", "cpu", "--log-file", str(log), "--", str(program), "sleep"]
+    command = subprocess.Popen(
+        [sys.executable, "-m", "verify", *words], stderr=subprocess.PIPE, text=True, start_new_session=True
     )
-    assert done.returncode == 124
-    assert "ended by SIGTERM before a verdict" in done.stderr
+    until = time.monotonic() + 60
+    while not log.exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    os.killpg(command.pid, signal.SIGTERM)
+    _, said = command.communicate(timeout=30)
+    assert command.returncode == 128 + signal.SIGTERM
+    assert "ended by SIGTERM before a verdict" in said
     assert "without a summary below, the run was cut short" in log.read_text()
-    assert "ERROR SUMMARY" not in log.read_text() + done.stderr
+    assert "ERROR SUMMARY" not in log.read_text() + said
 
 
 def test_tool_none_only_runs_the_program(program: Path) -> None:
