@@ -6,5 +6,6 @@ import signal
 
 
 def take_interrupts() -> None:
-    """For ``preexec_fn``: a shell's background job ignores interrupts, and so does all that it starts."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """For ``preexec_fn``: what a background job or nohup starts ignores interrupts or hangups."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
