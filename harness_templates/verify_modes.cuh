@@ -72,17 +72,31 @@ inline void run_twice(Call& call, const Setting& setting, Output& output) {
     finish(call, setting, output);
 }
 
+// Both readings, named by the call (the other stream's begin with `second-`), for whoever allows outputs to drift.
+inline void keep(const std::vector<OutputData>& first, const std::vector<OutputData>& other,
+                 const std::string& whose, std::uint64_t repeat, Output& output) {
+    const std::string base = whose + "first";
+    const bool known = std::any_of(output.data.begin(), output.data.end(),
+                                   [&](const OutputData& data) { return data.part == base; });
+    for (const OutputData& data : known ? std::vector<OutputData>{} : first)
+        output.data.push_back({data.buffer, base, data.bytes});
+    for (const OutputData& data : other)
+        output.data.push_back({data.buffer, whose + "differs-" + std::to_string(repeat), data.bytes});
+}
+
 // Where two readings of the same outputs differ.
-inline void compare(const std::vector<OutputData>& first, const std::vector<OutputData>& other,
-                    const std::vector<std::unique_ptr<DeviceBuffer>>& buffers, std::uint64_t repeat, Output& output) {
+inline void compare(const std::vector<OutputData>& first, const std::vector<OutputData>& other, const Call& call,
+                    std::uint64_t repeat, Output& output, const std::string& whose = "") {
+    const std::size_t before_it = output.differences.size();
     std::size_t at = 0;
-    for (const auto& buffer : buffers) {
+    for (const auto& buffer : call.buffers()) {
         if (buffer->file().role != Role::out && buffer->file().role != Role::inout) continue;
         const Image before{buffer->file().promised, first[at].bytes}, after{buffer->file().promised, other[at].bytes};
         for (const Change& change : changes(buffer->file().name, before, after, {}))
             output.differences.push_back({repeat, change});
         ++at;
     }
+    if (call.line().keep_differing && output.differences.size() != before_it) keep(first, other, whose, repeat, output);
 }
 
 // The same inputs again and again, with a varying load beside; outputs and workspace start afresh each time.
@@ -100,7 +114,7 @@ inline void run_repeats(Call& call, const Setting& setting, Output& output) {
         if (repeat == 0)
             first = call.results();
         else
-            compare(first, call.results(), call.buffers(), repeat, output);
+            compare(first, call.results(), call, repeat, output);
     }
     finish(call, setting, output);
 }
@@ -128,9 +142,9 @@ inline void run_many_calls(Call& call, const Setting& setting, Output& output) {
             first = call.results();
             free = free_memory();
         } else {
-            compare(first, call.results(), call.buffers(), number, output);
+            compare(first, call.results(), call, number, output);
         }
-        if (!output.differences.empty()) break;
+        if (!output.differences.empty() && !call.line().keep_differing) break;
     }
     const std::size_t left = free_memory();
     output.held = free > left ? free - left : 0;
@@ -228,10 +242,10 @@ void run_pairwise(Call& call, const CaseFile* other_file, const Setting& setting
         if (round == 0) {
             first_results = call.results();
             second_results = second.results();
-            if (other_file == nullptr) compare(first_results, second_results, call.buffers(), 0, output);
+            if (other_file == nullptr) compare(first_results, second_results, call, 0, output);
         } else {
-            compare(first_results, call.results(), call.buffers(), round, output);
-            compare(second_results, second.results(), second.buffers(), round, output);
+            compare(first_results, call.results(), call, round, output);
+            compare(second_results, second.results(), second, round, output, "second-");
         }
         if (round + 1 < rounds) {
             call.upload_outputs();

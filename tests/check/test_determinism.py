@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scripted import CONTRACT, ScriptedSubject, build, right_output, subject
 
-from verify.case.pack import Difference, RunOutput
+from verify.case.pack import Difference, Differing, RunOutput
 from verify.case.run import Run
 from verify.check.determinism import MOST_ROWS, alone_case, check_determinism, row_symbols
 from verify.contract import Contract
@@ -48,7 +48,7 @@ def test_a_repeat_that_differs_is_a_finding(tmp_path: Path) -> None:
     assert [o.verdict for o in outcomes] == [Verdict.CLEAN, Verdict.FINDINGS]
     (finding,) = outcomes[1].findings
     assert finding.kind == "not repeatable"
-    assert "first repeat 3: 4 bytes of y at byte 8" in finding.seen
+    assert "call 4 of 20 differs from the first: 4 bytes of y at byte 8" in finding.seen
 
 
 def test_a_row_with_other_bits_alone_is_a_finding(tmp_path: Path) -> None:
@@ -198,3 +198,58 @@ def test_drift_is_allowed_between_schedules(tmp_path: Path, change: int, verdict
     )
     made = on_cpu(tmp_path, lambda job: written(job, change=change), loose)
     assert check_determinism(made)[0].verdict is verdict
+
+
+LOOSE = replace(
+    CONTRACT,
+    drift=4.0,
+    error_model=lambda case: {"y": t.add(t.exact(case.f64("x")), t.exact(case.f64("x")))},
+)
+
+
+@pytest.mark.parametrize(("change", "verdict"), [(1, Verdict.CLEAN), (1 << 30, Verdict.FINDINGS)])
+@pytest.mark.parametrize(
+    ("run_id", "kind"),
+    [("one.normal.repeat", "not repeatable"), ("one.normal.calls", "depends on the number of calls")],
+)
+def test_drift_is_allowed_between_calls(
+    tmp_path: Path, run_id: str, kind: str, change: int, verdict: Verdict
+) -> None:
+    """Fault: on a GPU a sum that may drift is held to its bits, or any other call passes for drift."""
+
+    def leaves(run: Run) -> RunOutput:
+        output = right_output(run)
+        if run.id != run_id:
+            return output
+        assert run.keep_differing
+        other = output.outputs["y"].copy()
+        other[1, 3] ^= change
+        kept = (Differing(7, output.outputs, {"y": other}),)
+        return replace(output, differences=(Difference(7, "y", 28, 1),), difference_count=1, differing=kept)
+
+    made = subject(tmp_path, fixtures=("one",), contract=LOOSE, plans=plans, leaves=leaves)
+    (outcome,) = check_determinism(made)
+    assert outcome.verdict is verdict
+    if outcome.findings:
+        assert [(f.kind, "move by 4 of their bound" in f.promised) for f in outcome.findings] == [
+            (kind, True)
+        ]
+        assert "1 of 8 elements of y, the first at [1, 3]" in outcome.findings[0].seen
+
+
+@pytest.mark.parametrize(("change", "verdict"), [(1, Verdict.CLEAN), (1 << 30, Verdict.FINDINGS)])
+def test_drift_is_allowed_between_a_row_and_its_batch(tmp_path: Path, change: int, verdict: Verdict) -> None:
+    """Fault: a row whose sum runs in another order alone is held to its batch's bits, or to nothing."""
+
+    def leaves(run: Run) -> RunOutput:
+        output = right_output(run)
+        if run.id != "one.normal.row1":
+            return output
+        moved = output.outputs["y"].copy()
+        moved[0, 2] ^= change
+        return replace(output, outputs={"y": moved})
+
+    made = subject(tmp_path, fixtures=("one",), contract=LOOSE, plans=plans, leaves=leaves)
+    (outcome,) = check_determinism(made)
+    assert outcome.verdict is verdict
+    assert {f.kind for f in outcome.findings} <= {"row depends on its batch"}

@@ -12,7 +12,7 @@ import pytest
 from scripted import CONTRACT, build, done, right_output, subject
 
 from verify.case.case import Case
-from verify.case.pack import Difference, Intrusion, RunOutput
+from verify.case.pack import Difference, Differing, Intrusion, RunOutput
 from verify.case.run import Run
 from verify.check import launch
 from verify.check.launch import check_launch
@@ -24,6 +24,7 @@ from verify.device.interface import Execution, Job, RunResult, RunStatus, ToolRe
 from verify.finding import Outcome, Verdict
 from verify.fixture.schema import Fixture, FixtureError
 from verify.harness.plan import PlanError
+from verify.oracle import tracked as t
 
 SWEPT = (
     "pass=1 call=1 calls=2 failed=cudaFuncSetAttribute returned=cudaErrorUnknown",
@@ -293,3 +294,31 @@ def test_a_fault_on_bad_input_names_the_refusal(tmp_path: Path) -> None:
     (finding,) = outcome.findings
     assert (finding.kind, finding.where) == ("fault on bad input", "refusal null-x")
     assert finding.promised.startswith("bad input returns an error")
+
+
+@pytest.mark.parametrize(("change", "found"), [(1, []), (1 << 30, ["streams disturb each other"])])
+@pytest.mark.parametrize("second", [False, True])
+def test_drift_is_allowed_between_rounds_of_two_streams(
+    tmp_path: Path, second: bool, change: int, found: list[str]
+) -> None:
+    """Fault: an atomic sum that may drift disturbs itself, or what the other stream did to it is drift."""
+    loose = replace(
+        CONTRACT,
+        drift=4.0,
+        error_model=lambda case: {"y": t.add(t.exact(case.f64("x")), t.exact(case.f64("x")))},
+    )
+
+    def leaves(run: Run) -> RunOutput:
+        output = right_output(run)
+        if run.mode != "two-streams":
+            return output
+        assert run.keep_differing
+        first = output.second if second else output.outputs
+        other = first["y"].copy()
+        other[1, 3] ^= change
+        kept = (Differing(1, first, {"y": other}, second),)
+        return replace(output, differences=(Difference(1, "y", 28, 1),), difference_count=1, differing=kept)
+
+    made = subject(tmp_path, sweeps(), fixtures=("one",), contract=loose, leaves=leaves)
+    (outcome,) = check_launch(made)
+    assert [f.kind for f in outcome.findings] == found

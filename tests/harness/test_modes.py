@@ -117,6 +117,22 @@ def test_a_result_that_depends_on_earlier_calls_differs(
     assert ended.outputs["one"].difference_count > 0
 
 
+@pytest.mark.parametrize(
+    ("mode", "calls"), [("repeat", [1, 2]), ("many-calls", [1, 2]), ("two-streams", [0, 1, 2, 3, 1, 2, 3])]
+)
+def test_readings_that_differ_are_kept_where_drift_is_allowed(
+    execute: Execute, softmax: Build, softmax_cases: list[Case], mode: str, calls: list[int]
+) -> None:
+    """Catches drift that is judged by which bytes differ, or by one of the calls alone."""
+    run = Run("one", softmax_cases[0], mode, repeats=3, keep_differing=True)  # type: ignore[arg-type]
+    output = execute(softmax, [run], "shared-state").outputs["one"]
+    assert sorted(d.repeat for d in output.differing) == sorted(calls)
+    for differing in output.differing:
+        assert (differing.first["y"] != differing.other["y"]).any()
+    others = [d for d in output.differing if d.second]
+    assert bool(others) == (mode == "two-streams")
+
+
 def test_a_refusal_tells_the_answer_and_watches_every_buffer(execute: Execute, guarded: Build) -> None:
     """Catches a launcher that launches, or answers success, on bad input."""
     case = guarded_case()

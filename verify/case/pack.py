@@ -3,7 +3,8 @@
 Pack manifest (text): ``verify-pack 1``, then one line a run::
 
     run ID case FILE captured FILE|- mode MODE dead FILL workspace FILL output FILL shared FILL|-
-        repeats N placement exact|offset null NAMES|- misalign NAME:BYTES,...|- shrink NAME:BYTES,...|-
+        repeats N differing keep|count placement exact|offset null NAMES|- misalign NAME:BYTES,...|-
+        shrink NAME:BYTES,...|-
 
 FILE is relative to the manifest. ``placement offset`` puts the base pointers at exactly the promised
 alignment, behind a watched guard; ``exact`` makes each allocation end and begin with its buffer. Which one a
@@ -28,8 +29,9 @@ device memory that calls kept), ``shared`` (multiprocessors whose shared memory 
 and ``differences`` (how many; the first 256 follow one a line as ``intrusion BUFFER OFFSET COUNT`` and
 ``difference REPEAT BUFFER OFFSET COUNT``), ``data BUFFER PART BYTES``, ``payload``; then the data in the
 order of their lines. PART is ``promised``, ``prior`` (the promised bytes before the call), ``second`` (the
-other stream's) or ``all``. Offsets of changes count from the buffer's first byte, and are negative before
-it.
+other stream's) or ``all``; with ``differing keep`` also ``first`` and ``differs-N``, the promised bytes of
+the first call and of a call that differs from it, and ``second-first`` and ``second-differs-N``. Offsets of
+changes count from the buffer's first byte, and are negative before it.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -83,6 +85,16 @@ class Difference:
 
 
 @dataclass(frozen=True)
+class Differing:
+    """The outputs of the first call, and of one call that gave other bits. second: of the other stream."""
+
+    repeat: int
+    first: Mapping[str, np.ndarray]
+    other: Mapping[str, np.ndarray]
+    second: bool = False
+
+
+@dataclass(frozen=True)
 class RunOutput:
     """What a run left behind.
 
@@ -91,7 +103,8 @@ class RunOutput:
     second: the outputs of the other stream (``two-streams``) or thread (``two-threads``). workspaces: all
     bytes of the buffers that intermediates look into. returned: the entry's answer. intrusions,
     differences: the first 256 of each; intrusion_count, difference_count: how many there were. held: bytes
-    of device memory that calls after the first kept (``many-calls``).
+    of device memory that calls after the first kept (``many-calls``). differing: the calls that differ, for a
+    run that keeps them.
     """
 
     run: str
@@ -108,6 +121,7 @@ class RunOutput:
     differences: tuple[Difference, ...] = ()
     difference_count: int = 0
     held: int = 0
+    differing: tuple[Differing, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -181,10 +195,11 @@ def _run_line(run: Run, case: str, captured: str) -> str:
         return ",".join(f"{name}:{count}" for name, count in pairs) or "-"
 
     fills = run.fills
+    differing, null = "keep" if run.keep_differing else "count", ",".join(run.null) or "-"
     return (
         f"run {run.id} case {case} captured {captured} mode {run.mode} dead {fills.dead} "
         f"workspace {fills.workspace} output {fills.output} shared {fills.shared or '-'} "
-        f"repeats {run.repeats} placement {placement(run)} null {','.join(run.null) or '-'} "
+        f"repeats {run.repeats} differing {differing} placement {placement(run)} null {null} "
         f"misalign {amounts(run.misalign)} shrink {amounts(run.shrink)}"
     )
 
@@ -288,10 +303,10 @@ def read_output(path: Path, case: Case) -> RunOutput:
                 parts.append((rest[0], rest[1], int(rest[2])))
             case _:
                 single[key] = " ".join(rest)
-    held: dict[str, dict[str, bytes]] = {"promised": {}, "prior": {}, "second": {}, "all": {}}
+    held: dict[str, dict[str, bytes]] = {part: {} for part in ("promised", "prior", "second", "all")}
     position = 0
     for name, part, size in parts:
-        held[part][name] = payload[position : position + size]
+        held.setdefault(part, {})[name] = payload[position : position + size]
         position += size
     if position != len(payload):
         raise PackError(f"{path}: holds {len(payload)} bytes of data, its header says {position}")
@@ -310,7 +325,16 @@ def read_output(path: Path, case: Case) -> RunOutput:
         differences=tuple(differences),
         difference_count=int(single["differences"]),
         held=int(single["held"]),
+        differing=tuple(_differing(case, held)),
     )
+
+
+def _differing(case: Case, held: Mapping[str, Mapping[str, bytes]]) -> Iterator[Differing]:
+    for part, data in held.items():
+        whose, mark, repeat = part.rpartition("differs-")
+        if mark:
+            first = _views(case, held[f"{whose}first"])
+            yield Differing(int(repeat), first, _views(case, data), second=whose != "")
 
 
 def _views(case: Case, data: Mapping[str, bytes]) -> dict[str, np.ndarray]:

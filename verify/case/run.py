@@ -57,6 +57,7 @@ class Run:
       two-streams    the call runs on two streams at once with separate buffers; both are read and compared.
       two-threads    the same from two host threads, one in the entry while the other is about to launch.
       refuse         calls with the refusal's bad argument; expects an error, no launch, outputs untouched.
+    keep_differing: outputs of calls that differ from the first are kept, for a contract that allows drift.
     null, misalign, shrink: the refusal's changes to the arguments, by buffer name.
     """
 
@@ -66,6 +67,7 @@ class Run:
     fills: Fills = field(default_factory=Fills)
     repeats: int = 1
     captured: Case | None = None
+    keep_differing: bool = False
     null: tuple[str, ...] = ()
     misalign: tuple[tuple[str, int], ...] = ()
     shrink: tuple[tuple[str, int], ...] = ()

@@ -15,6 +15,7 @@ import numpy as np
 
 from verify.case.case import Case
 from verify.case.run import Fills, Run
+from verify.check.drift import beyond_drift, first_apart, promise_of
 from verify.check.judge import coordinates, judge_output
 from verify.check.matrix import cases_for, filled_run, matrix
 from verify.check.native import not_done
@@ -36,10 +37,10 @@ CALLED_ELEMENTS = 1 << 20
 MOST_ROWS = 8
 """Rows of a batch that are run alone: the first, the last, and some spread between them."""
 
-_PROMISE = "the same inputs give the same bits, whatever runs beside them and in whatever order threads run"
-_CALL_PROMISE = "every call of a process gives the same bits from the same inputs"
+_UNDER_LOAD = "whatever runs beside them and in whatever order threads run"
+_EACH_CALL = "in every call of a process"
 _MEMORY_PROMISE = "a call gives back the device memory that it takes, or takes it once for all calls"
-_ROW_PROMISE = "a row gives the same bits alone and in a batch, with the batch's own choices pinned"
+_ROW_ALONE = "for a row alone and in a batch, with the batch's own choices pinned"
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,10 @@ def many_calls(runs: Sequence[Run], scheduled: bool) -> Run:
     calls = MOST_CALLS
     if scheduled:
         calls = min(MOST_CALLS, max(FEWEST_CALLS, CALLED_ELEMENTS // max(_elements(case), 1)))
-    return Run(f"{case.fixture}.{case.profile}.calls", case, "many-calls", smallest.fills, calls)
+    keep = case.contract.drift > 0
+    return Run(
+        f"{case.fixture}.{case.profile}.calls", case, "many-calls", smallest.fills, calls, keep_differing=keep
+    )
 
 
 def _elements(case: Case) -> int:
@@ -96,7 +100,8 @@ def _usual_run(case: Case, scheduled: bool) -> Run:
     if scheduled:
         return filled_run(case, fill)
     fills = Fills(fill, fill, fill, fill)
-    return Run(f"{case.fixture}.{case.profile}.repeat", case, "repeat", fills, REPEATS)
+    keep = case.contract.drift > 0
+    return Run(f"{case.fixture}.{case.profile}.repeat", case, "repeat", fills, REPEATS, keep_differing=keep)
 
 
 def row_pairs(subject: Subject, run: Run) -> list[RowPair]:
@@ -157,11 +162,15 @@ def _judge(
     if (unfinished := not_done("determinism", subject, fixture, involved)) is not None:
         return unfinished
     repeat = subject.repeat_command("determinism", fixture)
-    findings = [f for run in usual for f in _changes(subject, ran[run.id], repeat)]
+    findings: list[Finding] = []
     if called is not None:
-        findings += _call_findings(subject, ran[called.id], repeat)
         findings += _memory_findings(subject, ran[called.id], repeat)
     try:
+        for run in usual:
+            findings += _apart_findings(subject, ran[run.id], "not repeatable", _UNDER_LOAD, repeat)
+        if called is not None:
+            kind = "depends on the number of calls"
+            findings += _apart_findings(subject, ran[called.id], kind, _EACH_CALL, repeat)
         for run in usual:
             others = {seed: other[run.id] for seed, other in seeded.items()}
             findings += schedule_findings(subject, ran[run.id], others, repeat)
@@ -178,45 +187,20 @@ def _judge(
     return Outcome.judge("determinism", name, fixture, findings, strict=subject.strict, measures=measures)
 
 
-def _changes(subject: Subject, ran: Ran, repeat: str) -> list[Finding]:
-    """A finding when a repeat differed from the first launch."""
-    output = ran.output
-    assert output is not None
-    if not output.difference_count:
+def _apart_findings(subject: Subject, ran: Ran, kind: str, within: str, repeat: str) -> list[Finding]:
+    """A finding when some call of a run of several differs from the first by more than is allowed."""
+    apart = first_apart(subject, ran)
+    if apart is None:
         return []
-    first = output.differences[0]
     return [
         Finding(
             "determinism",
             subject.contract.name,
             ran.run.case.id,
-            "not repeatable",
-            f"{output.difference_count} places differ over {ran.run.repeats} repeats; first repeat "
-            f"{first.repeat}: {first.count} bytes of {first.buffer} at byte {first.offset}",
-            _PROMISE,
-            where=f"{first.buffer} + {first.offset}",
-            repeat=repeat,
-        )
-    ]
-
-
-def _call_findings(subject: Subject, ran: Ran, repeat: str) -> list[Finding]:
-    """A finding when a later call gave other bits than the first."""
-    output = ran.output
-    assert output is not None
-    if not output.difference_count:
-        return []
-    first = output.differences[0]
-    return [
-        Finding(
-            "determinism",
-            subject.contract.name,
-            ran.run.case.id,
-            "depends on the number of calls",
-            f"call {first.repeat + 1} gave other bits than the first: {first.count} bytes of "
-            f"{first.buffer} at byte {first.offset}",
-            _CALL_PROMISE,
-            where=f"{first.buffer} + {first.offset}",
+            kind,
+            f"call {apart.repeat + 1} of {ran.run.repeats} differs from the first: {apart.seen}",
+            promise_of(subject, within),
+            where=apart.where,
             repeat=repeat,
             details=(("mode", ran.run.mode),),
         )
@@ -245,7 +229,7 @@ def _memory_findings(subject: Subject, ran: Ran, repeat: str) -> list[Finding]:
 
 
 def _row_findings(subject: Subject, pair: RowPair, ran: Mapping[str, Ran], repeat: str) -> list[Finding]:
-    """Pinned: bit for bit what the row is in its batch. Not pinned: within the row's own bound."""
+    """Pinned: as in its batch, but for the contract's drift. Not pinned: within the row's own bound."""
     alone, batch = ran[pair.alone.id].output, ran[pair.batch.id].output
     assert alone is not None and batch is not None
     case = pair.alone.case
@@ -256,8 +240,10 @@ def _row_findings(subject: Subject, pair: RowPair, ran: Mapping[str, Ran], repea
     for buffer in case.contract.buffers:
         if buffer.role not in ("out", "inout") or buffer.shape[0] != case.contract.batch:
             continue
-        together, single = batch.outputs[buffer.name][pair.row], alone.outputs[buffer.name][0]
-        differs = (together != single) & case.live(buffer.name)[0]
+        together = batch.outputs[buffer.name]
+        with_row = together.copy()
+        with_row[pair.row] = alone.outputs[buffer.name][0]
+        differs = beyond_drift(subject, pair.batch.case, buffer.name, together, with_row)[pair.row]
         if differs.any():
             at = tuple(int(i) for i in np.argwhere(differs)[0])
             first = f"; first at {list(at)}" if at else ""
@@ -269,7 +255,7 @@ def _row_findings(subject: Subject, pair: RowPair, ran: Mapping[str, Ran], repea
                     "row depends on its batch",
                     f"row {pair.row} of {buffer.name}: {int(differs.sum())} of {differs.size} elements have "
                     f"other bits alone{first}",
-                    _ROW_PROMISE,
+                    promise_of(subject, _ROW_ALONE),
                     where=coordinates(pair.batch.case, buffer.name, (pair.row, *at)),
                     repeat=repeat,
                     details=(("row", str(pair.row)), ("alone", pair.alone.id), ("batch", pair.batch.id)),

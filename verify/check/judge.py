@@ -59,17 +59,6 @@ def judge_output(
     return findings
 
 
-def within_drift(
-    expected: Mapping[str, Quantity], case: Case, one: RunOutput, other: RunOutput, name: str
-) -> np.ndarray:
-    """Where two outputs of one case differ by no more than the contract's drift allows."""
-    x, y = observed_quantities(case, one)[name], observed_quantities(case, other)[name]
-    with np.errstate(invalid="ignore"):
-        near = np.abs(x - y) <= case.contract.drift * expected[name].bound
-    near |= np.isnan(x) & np.isnan(y)
-    return near.reshape(one.outputs[name].shape)
-
-
 def _intrusions(check: str, run: Run, output: RunOutput, repeat: str) -> list[Finding]:
     case = run.case
     findings = []

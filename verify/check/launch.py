@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from verify.case.build import ProfileError, build_case, profiles_of
 from verify.case.case import Case
 from verify.case.run import Fill, Fills, Run
+from verify.check.drift import first_apart
 from verify.check.judge import judge_output
 from verify.check.matrix import cases_for, matrix
 from verify.check.native import not_done
@@ -138,11 +139,28 @@ def _ordinary_runs(subject: Subject, resolved: ResolvedFixture, fill: Fill) -> l
     if takes_stream(subject.contract):
         captured = captured_case(subject, resolved, case)
         other = others[0] if others else None
+        keep = subject.contract.drift > 0
         runs += [
             Run(f"{fixture}.{case.profile}.graph", case, "graph", fills, captured=captured),
             Run(f"{fixture}.{case.profile}.late-producer", case, "late-producer", fills),
-            Run(f"{fixture}.{case.profile}.two-streams", case, "two-streams", fills, STREAM_ROUNDS, other),
-            Run(f"{fixture}.{case.profile}.two-threads", case, "two-threads", fills, STREAM_ROUNDS, other),
+            Run(
+                f"{fixture}.{case.profile}.two-streams",
+                case,
+                "two-streams",
+                fills,
+                STREAM_ROUNDS,
+                other,
+                keep,
+            ),
+            Run(
+                f"{fixture}.{case.profile}.two-threads",
+                case,
+                "two-threads",
+                fills,
+                STREAM_ROUNDS,
+                other,
+                keep,
+            ),
         ]
     return runs
 
@@ -222,17 +240,16 @@ def _ordinary_findings(subject: Subject, ran: Ran, repeat: str) -> list[Finding]
         second = replace(output, outputs=output.second, prior=None, intrusions=(), intrusion_count=0)
         names = frozenset(second.outputs)
         findings += judge_output("launch", replace(run, case=other), second, expect(other), repeat, names)
-    if output.difference_count:
-        first = output.differences[0]
+    if (apart := first_apart(subject, ran)) is not None:
         findings.append(
             Finding(
                 "launch",
                 subject.contract.name,
                 run.case.id,
                 "streams disturb each other" if run.mode == "two-streams" else "threads disturb each other",
-                f"round {first.repeat}: {first.count} bytes of {first.buffer} at byte {first.offset} differ",
+                f"round {apart.repeat}: {apart.seen} differ",
                 _STREAMS,
-                where=f"{first.buffer} + {first.offset}",
+                where=apart.where,
                 repeat=repeat,
             )
         )

@@ -6,7 +6,8 @@ from collections import defaultdict
 
 import numpy as np
 
-from verify.check.judge import coordinates, observed_quantities, within_drift
+from verify.check.drift import beyond_drift
+from verify.check.judge import coordinates, observed_quantities
 from verify.check.matrix import runs_for
 from verify.check.native import not_done
 from verify.check.subject import Ran, Subject
@@ -59,15 +60,12 @@ def _differences(subject: Subject, base: Ran, other: Ran, repeat: str) -> list[F
     assert base.output is not None and other.output is not None
     case, contract = base.run.case, subject.contract
     findings = []
-    expected = subject.expectation(case)
     seen = observed_quantities(case, base.output), observed_quantities(case, other.output)
     for buffer in contract.buffers:
         if buffer.role not in ("out", "inout"):
             continue
         a, b = base.output.outputs[buffer.name], other.output.outputs[buffer.name]
-        differs = (a != b) & case.live(buffer.name)
-        if contract.drift > 0:
-            differs &= ~within_drift(expected, case, base.output, other.output, buffer.name)
+        differs = beyond_drift(subject, case, buffer.name, a, b)
         if differs.any():
             at = tuple(int(i) for i in np.argwhere(differs)[0])
             findings.append(

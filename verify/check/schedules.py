@@ -8,7 +8,8 @@ import numpy as np
 
 from verify.case.pack import read_output
 from verify.case.run import Run
-from verify.check.judge import coordinates, within_drift
+from verify.check.drift import beyond_drift, promise_of
+from verify.check.judge import coordinates
 from verify.check.subject import Ran, Subject
 from verify.device.interface import RunStatus
 from verify.finding import Finding
@@ -19,10 +20,7 @@ SEEDS = (1, 2, 3)
 FURTHER_SEEDS = (4, 5, 6, 7, 8)
 """Tried as well where a kernel has atomics: two orders of a float sum often give the same bits."""
 
-_PROMISE = "the same inputs give the same bits in whatever order blocks, warps and atomics run"
-_PROMISE_WITHIN = (
-    "outputs move by {drift:g} of their bound at most in whatever order blocks, warps and atomics run"
-)
+_ORDERS = "in whatever order blocks, warps and atomics run"
 
 
 def under_seeds(subject: Subject, runs: Sequence[Run]) -> dict[int, dict[str, Ran]]:
@@ -54,15 +52,11 @@ def schedule_findings(subject: Subject, usual: Ran, others: Mapping[int, Ran], r
     """
     findings = []
     assert usual.output is not None
-    case, drift = usual.run.case, subject.contract.drift
-    promise = _PROMISE_WITHIN.format(drift=drift) if drift > 0 else _PROMISE
+    case, promise = usual.run.case, promise_of(subject, _ORDERS)
     for seed, other in others.items():
         assert other.output is not None
         for name, first in usual.output.outputs.items():
-            differs = (first != other.output.outputs[name]) & case.live(name)
-            if drift > 0 and differs.any():
-                expected = subject.expectation(case)
-                differs &= ~within_drift(expected, case, usual.output, other.output, name)
+            differs = beyond_drift(subject, case, name, first, other.output.outputs[name])
             if differs.any():
                 at = tuple(int(i) for i in np.argwhere(differs)[0])
                 findings.append(
