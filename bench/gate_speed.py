@@ -18,12 +18,12 @@ import time
 from pathlib import Path
 
 from verify.check.matrix import runs_for
+from verify.contract.discovery import find_contracts
 from verify.device.interface import TOOLS
 from verify.device.sanitizer.program import Sanitizer, find_sanitizer
 from verify.device.select import NoDevice, select_device
-from verify.discovery import find_contracts
-from verify.finding import Finding
-from verify.gate import prepare
+from verify.finding.finding import Finding
+from verify.gate.gate import prepare
 from verify.report.reproduction import write_reproduction
 
 WAYS = ("compare", *TOOLS)

@@ -23,18 +23,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from verify.case.pack import write_pack
 from verify.check.matrix import filled_run
-from verify.contract import Contract
+from verify.contract.discovery import find_contracts
+from verify.contract.model import Contract
 from verify.device.cpu import MULTIPROCESSORS
 from verify.device.elf import read_program
 from verify.device.interface import TOOLS, Job
-from verify.device.machine_build import machine_library
 from verify.device.program import ProgramOptions, machine_environment
 from verify.device.session import harness_command
-from verify.discovery import find_contracts
 from verify.fixture.schema import Fixture
-from verify.gate import prepare
+from verify.gate.gate import prepare
+from verify.toolchain.machine_build import machine_library
+from verify.wire.pack import write_pack
 
 SIZES = (
     (0, 100_000, "below 0.1 M"),

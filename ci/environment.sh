@@ -130,5 +130,5 @@ prepare() {
         *) echo "--toolchain is pip or system, not '$TOOLCHAIN'" >&2; exit 2 ;;
     esac
     export VERIFY_TOOLCHAIN=$TOOLCHAIN
-    "$PYTHON" -m verify.harness.toolchain
+    "$PYTHON" -m verify.toolchain.toolchain
 }

@@ -1,4 +1,4 @@
-// Reader of a case file: data only, written by verify/case/pack.py, whose docstring defines the format.
+// Reader of a case file: data only, written by verify/wire/pack.py, whose docstring defines the format.
 #pragma once
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Reader of a pack manifest: one line a run. verify/case/pack.py defines the format.
+// Reader of a pack manifest: one line a run. verify/wire/pack.py defines the format.
 #pragma once
 
 #include <set>

@@ -1,4 +1,4 @@
-// The modes of a run: in which way the entry is called. verify/case/run.py says what each one is for.
+// The modes of a run: in which way the entry is called. verify/wire/run.py says what each one is for.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// Writer of a run's results; read back by verify/case/pack.py, whose docstring defines the format.
+// Writer of a run's results; read back by verify/wire/pack.py, whose docstring defines the format.
 #pragma once
 
 #include <cstdio>

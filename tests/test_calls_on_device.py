@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from verify.case.default_profiles import DEFAULT_PROFILES
+from verify.contract.default_profiles import DEFAULT_PROFILES
+from verify.contract.discovery import find_contracts
 from verify.device.select import NoDevice, select_device
-from verify.discovery import find_contracts
-from verify.finding import Verdict, overall
-from verify.gate import Selection, run_gate
+from verify.finding.finding import Verdict, overall
+from verify.gate.gate import Selection, run_gate
 from verify.report.report import Report
 
 COUNTING = {

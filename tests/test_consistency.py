@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from verify import Buffer, Global, Refusal
-from verify.consistency import contradictions
-from verify.contract import DtypeChoice, Intermediate, Plan, Symbol
-from verify.discovery import find_contracts
+from verify.contract.consistency import contradictions
+from verify.contract.discovery import find_contracts
+from verify.contract.model import DtypeChoice, Intermediate, Plan, Symbol
 
 
 def row_softmax():

@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from verify.blame import blame
-from verify.contract import Contract
-from verify.discovery import (
+from verify.contract.discovery import (
     ContractError,
     contract_files_below,
     find_contracts,
@@ -19,7 +17,9 @@ from verify.discovery import (
     load_contract,
     source_file,
 )
-from verify.gate import Selection, argument_of, keep_folder
+from verify.contract.model import Contract
+from verify.gate.blame import blame
+from verify.gate.gate import Selection, argument_of, keep_folder
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "row_softmax"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from verify.expression import ExpressionError, evaluate, names_in
+from verify.contract.expression import ExpressionError, evaluate, names_in
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from verify.contract import (
+from verify.contract.discovery import ContractError, check_contract, find_contracts
+from verify.contract.field_types import wrong_types
+from verify.contract.model import (
     Buffer,
     Contract,
     DtypeChoice,
@@ -19,8 +21,6 @@ from verify.contract import (
     Refusal,
     Symbol,
 )
-from verify.discovery import ContractError, check_contract, find_contracts
-from verify.field_types import wrong_types
 
 RIGHT = Contract(
     name="k",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from verify.finding import EXIT_CODES, Finding, Outcome, Severity, Verdict, overall
+from verify.finding.finding import EXIT_CODES, Finding, Outcome, Severity, Verdict, overall
 
 
 def finding(severity: Severity = Severity.ERROR) -> Finding:

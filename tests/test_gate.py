@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from tests.check.twice_kernel import CONTRACT, subject
-from verify import gate
-from verify.case.case import Case
-from verify.discovery import find_contracts
-from verify.finding import Outcome, Verdict, overall
+from verify.contract.case import Case
+from verify.contract.discovery import find_contracts
+from verify.finding.finding import Outcome, Verdict, overall
 from verify.fixture.resolve import ResolvedFixture
+from verify.gate import gate
 from verify.harness.build import Build
-from verify.harness.toolchain import find_toolchain
 from verify.oracle.expectation import expect
 from verify.report.ladder import TOKENS
 from verify.tokens.rung import TokenRung, TopRung
+from verify.toolchain.toolchain import find_toolchain
 
 BUILD = Build(CONTRACT, Path("h"), Path("h.cu"), ("sm_90",), (), find_toolchain(), True, 0.0)
 

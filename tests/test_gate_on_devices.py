@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from tests.signals import take_interrupts
-from verify.device.process_group import descendants
+from verify.contract.discovery import find_contracts
 from verify.device.select import NoDevice, select_device
-from verify.discovery import find_contracts
-from verify.finding import Verdict, overall
-from verify.gate import Selection, run_gate, usual_checks
+from verify.finding.finding import Verdict, overall
+from verify.gate.gate import Selection, run_gate, usual_checks
 from verify.report.report import Report
+from verify.system.process_group import descendants
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "row_softmax" / "row_softmax.cu"
 

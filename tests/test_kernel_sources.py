@@ -7,7 +7,7 @@ from collections import defaultdict
 
 import pytest
 
-from verify.resources import resource_folder
+from verify.system.resources import resource_folder
 
 _FUNCTION = re.compile(
     r"^(?:template <[^>]*>\n)?"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from verify.printable import printable
+from verify.system.printable import printable
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from verify import resources
-from verify.resources import FOLDERS, resource_folder
+from verify.system import resources
+from verify.system.resources import FOLDERS, resource_folder
 
 
 def test_a_wheel_s_folders_are_found_when_there_is_no_checkout(
@@ -23,7 +23,7 @@ def test_a_wheel_s_folders_are_found_when_there_is_no_checkout(
 
 def test_a_checkout_comes_first() -> None:
     assert (resource_folder("harness_templates") / "harness.cu.j2").is_file()
-    assert resource_folder("cuda") == Path(resources.__file__).parents[1] / "cuda"
+    assert resource_folder("cuda") == Path(resources.__file__).parents[2] / "cuda"
 
 
 @pytest.mark.parametrize("name", ["", "tests", "../etc"])

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from verify import scratch
 from verify.harness.interposer import build_interposer
-from verify.scratch import make_scratch, plain_folder, plain_link, sweep_scratch
+from verify.system import scratch
+from verify.system.scratch import make_scratch, plain_folder, plain_link, sweep_scratch
 
 OWNER = """
 import sys, time
-from verify.scratch import make_scratch
+from verify.system.scratch import make_scratch
 print(make_scratch(sys.argv[1]), flush=True)
 time.sleep(60)
 """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from verify.selection import SelectionError, select_checks, select_names, some_of
+from verify.gate.selection import SelectionError, select_checks, select_names, some_of
 
 NAMES = ("tile", "tile-minus-1", "wrap-inside-tile", "ragged")
 

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from tests.signals import take_interrupts
-from verify.blame import BlamedError
+from verify.contract.discovery import find_contracts
 from verify.device.cpu import CpuDevice
-from verify.device.process_group import descendants
-from verify.discovery import find_contracts
-from verify.finding import Verdict
-from verify.gate import Selection, narrowed, run_gate
-from verify.selection import SelectionError
-from verify.side_by_side import run_kernels
+from verify.finding.finding import Verdict
+from verify.gate.blame import BlamedError
+from verify.gate.gate import Selection, narrowed, run_gate
+from verify.gate.selection import SelectionError
+from verify.gate.side_by_side import run_kernels
+from verify.system.process_group import descendants
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "row_softmax"
 
@@ -39,7 +39,7 @@ DYING = """
 import os
 import sys
 
-if "verify.side_by_side" in sys.orig_argv:
+if "verify.gate.side_by_side" in sys.orig_argv:
     os._exit(9)
 """
 

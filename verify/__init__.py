@@ -5,8 +5,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from verify.case.profile import Profile
-    from verify.contract import (
+    from verify.contract.model import (
         Buffer,
         Contract,
         DtypeChoice,
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
         Refusal,
         Symbol,
     )
+    from verify.contract.profile import Profile
 
 __all__ = [
     "Buffer",
@@ -38,4 +38,5 @@ def __getattr__(name: str) -> Any:
     """On demand, so that the command is under way, and can be interrupted, before NumPy is imported."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("verify.case.profile" if name == "Profile" else "verify.contract"), name)
+    module = "verify.contract.profile" if name == "Profile" else "verify.contract.model"
+    return getattr(import_module(module), name)

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from verify.completion import open_streams, run_to_completion
+from verify.system.completion import open_streams, run_to_completion
 
 
 def main() -> None:

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from verify import Buffer, Contract, Global
-from verify.case.build import build_cases
-from verify.case.case import Case
 from verify.check.judge import outside_bound
+from verify.contract.case import Case
+from verify.contract.formats import FORMATS
+from verify.fixture.cases import build_cases
 from verify.fixture.resolve import ResolvedFixture
 from verify.fixture.schema import Fixture
 from verify.oracle import tracked as t
 from verify.oracle.expectation import expect
-from verify.oracle.formats import FORMATS
 from verify.oracle.tracked import Tracked
 
 F = np.float32

@@ -11,18 +11,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from verify.case.case import Case
-from verify.case.expected import expected_bytes, interval_keys, ordered_keys
-from verify.case.fills import fill_table
-from verify.case.pack import CaseFiles, PackError, case_bytes, placement, read_output, value_text, write_pack
-from verify.case.run import FILLS, Fill, Fills, Run
 from verify.check.matrix import runs_for
-from verify.contract import Buffer, Contract, Global
-from verify.harness.cache import cached, digest
+from verify.contract.case import Case
+from verify.contract.formats import FORMATS, decode, encode
+from verify.contract.model import Buffer, Contract, Global
 from verify.oracle.expectation import Quantity
-from verify.oracle.formats import FORMATS, decode, encode
 from verify.oracle.tracked import exact
-from verify.resources import resource_folder
+from verify.system.resources import resource_folder
+from verify.toolchain.cache import cached, digest
+from verify.wire.expected import expected_bytes, interval_keys, ordered_keys
+from verify.wire.fills import fill_table
+from verify.wire.pack import CaseFiles, PackError, case_bytes, placement, read_output, value_text, write_pack
+from verify.wire.run import FILLS, Fill, Fills, Run
 
 READER = Path(__file__).parents[1] / "harness" / "host_reader.cpp"
 

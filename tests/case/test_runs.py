@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verify.case.runs import LayoutError, allocation_bytes, runs_of
+from verify.wire.spans import LayoutError, allocation_bytes, runs_of
 
 
 @st.composite

@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from verify.case.case import Case
-from verify.case.pack import RunOutput
-from verify.case.profile import Profile
-from verify.case.run import Run
 from verify.check.subject import Ran, Subject
-from verify.contract import Buffer, Contract, Launcher, Refusal, Symbol
+from verify.contract.case import Case
+from verify.contract.model import Buffer, Contract, Launcher, Refusal, Symbol
+from verify.contract.profile import Profile
 from verify.device.interface import (
     TOOLS,
     Availability,
@@ -27,10 +25,12 @@ from verify.device.interface import (
     Tool,
     ToolRecord,
 )
-from verify.finding import SourceLine
+from verify.finding.finding import SourceLine
 from verify.fixture.resolve import ResolvedFixture
 from verify.fixture.schema import Fixture
 from verify.oracle import tracked as t
+from verify.wire.pack import RunOutput
+from verify.wire.run import Run
 
 WORKS = Availability(True)
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from tests.check.twice_kernel import prior_of, right, subject
-from verify.case.pack import Intrusion
-from verify.case.run import Fills, Run
 from verify.check.compare import check_compare
 from verify.check.poison import check_poison
+from verify.contract.formats import encode, format_of
 from verify.device.interface import RunStatus
-from verify.finding import Outcome, Verdict
-from verify.oracle.formats import encode, format_of
+from verify.finding.finding import Outcome, Verdict
 from verify.oracle.tracked import Tracked
+from verify.wire.pack import Intrusion
+from verify.wire.run import Fills, Run
 
 
 def kinds(outcome: Outcome) -> set[str]:

@@ -14,25 +14,25 @@ import numpy as np
 import pytest
 
 import verify.contracts
-from verify.case.build import build_cases
-from verify.case.case import Case
-from verify.case.fills import fill_table
-from verify.case.pack import RunOutput
-from verify.case.run import Fill, Fills, Run
 from verify.check.judge import judge_output
 from verify.check.parity import library_path
 from verify.check.subject import Ran, Subject
-from verify.contract import Contract
+from verify.contract.case import Case
+from verify.contract.discovery import find_contracts, fixture_file
+from verify.contract.formats import decode, encode
+from verify.contract.model import Contract
+from verify.contracts.attention.reference import band, softmax_scale
 from verify.device.gpu import GpuDevice
 from verify.device.interface import RunResult, RunStatus
-from verify.discovery import find_contracts, fixture_file
-from verify.finding import Finding
+from verify.finding.finding import Finding
+from verify.fixture.cases import build_cases
 from verify.fixture.resolve import resolve_fixtures
 from verify.fixture.schema import load_fixtures
-from verify.gate import prepare
-from verify.oracle.attention import band, softmax_scale
+from verify.gate.gate import prepare
 from verify.oracle.expectation import expect
-from verify.oracle.formats import decode, encode
+from verify.wire.fills import fill_table
+from verify.wire.pack import RunOutput
+from verify.wire.run import Fill, Fills, Run
 
 FIXTURES = ("ring", "unbounded", "ragged")
 

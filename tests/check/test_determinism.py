@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from scripted import CONTRACT, ScriptedSubject, build, right_output, subject
 
-from verify.case.pack import Difference, Differing, RunOutput
-from verify.case.run import Run
 from verify.check.determinism import MOST_ROWS, alone_case, check_determinism, row_symbols
-from verify.contract import Contract
+from verify.contract.model import Contract
 from verify.device.interface import Execution, Job, RunResult, RunStatus
-from verify.finding import Verdict
+from verify.finding.finding import Verdict
 from verify.harness.plan import PlanError
 from verify.oracle import tracked as t
+from verify.wire.pack import Difference, Differing, RunOutput
+from verify.wire.run import Run
 
 
 def plans(asked: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, int]]:

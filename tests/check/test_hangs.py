@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from scripted import ScriptedDevice, build, done, record, subject
 
-from verify.case.run import Run
 from verify.check.hangs import NATIVE, Hangs
 from verify.check.launch import check_launch
 from verify.check.sanitize import check_tools
 from verify.device.interface import Execution, Job, RunResult, RunStatus
-from verify.finding import Verdict
+from verify.finding.finding import Verdict
+from verify.wire.run import Run
 
 
 def run(fixture: str, profile: str = "normal") -> Run:

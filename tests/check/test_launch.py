@@ -11,20 +11,20 @@ import numpy as np
 import pytest
 from scripted import CONTRACT, build, done, right_output, subject
 
-from verify.case.case import Case
-from verify.case.pack import Difference, Differing, Intrusion, RunOutput
-from verify.case.run import Run
 from verify.check import launch
 from verify.check.launch import check_launch
 from verify.check.native import not_done
 from verify.check.refusals import refusal_runs, refused_case, with_fitting_arrays
 from verify.check.subject import Ran
-from verify.contract import Contract, Launcher, Refusal, Symbol
+from verify.contract.case import Case
+from verify.contract.model import Contract, Launcher, Refusal, Symbol
 from verify.device.interface import Execution, Job, RunResult, RunStatus, ToolRecord
-from verify.finding import Outcome, Verdict
+from verify.finding.finding import Outcome, Verdict
 from verify.fixture.schema import Fixture, FixtureError
 from verify.harness.plan import PlanError
 from verify.oracle import tracked as t
+from verify.wire.pack import Difference, Differing, Intrusion, RunOutput
+from verify.wire.run import Run
 
 SWEPT = (
     "pass=1 call=1 calls=2 failed=cudaFuncSetAttribute returned=cudaErrorUnknown",

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from tests.check.scripted import CONTRACT, right_output, subject
-from verify.case.case import Case
-from verify.case.pack import RunOutput
-from verify.case.run import Run
 from verify.check.parity import check_parity
-from verify.contract import Contract, KernelOracle
-from verify.finding import Verdict
+from verify.contract.case import Case
+from verify.contract.model import Contract, KernelOracle
+from verify.finding.finding import Verdict
 from verify.oracle.tracked import Tracked
+from verify.wire.pack import RunOutput
+from verify.wire.run import Run
 
 
 def with_oracle(oracle: Callable[[Case], dict[str, Tracked]] | KernelOracle) -> Contract:

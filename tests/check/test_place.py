@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tests.check.twice_kernel import CONTRACT, subject
-from verify.case.case import Case
 from verify.check.place import element_at, place_of
-from verify.contract import Buffer
+from verify.contract.case import Case
+from verify.contract.model import Buffer
 
 X, Y = 0x7F0000000000, 0x7F0000100000
 

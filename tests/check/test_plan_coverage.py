@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 from scripted import CONTRACT, build, subject
 
-from verify.case.case import Case
 from verify.check.plan_coverage import field_findings
-from verify.contract import Plan
-from verify.discovery import find_contracts
-from verify.oracle.attention import observe_partials
+from verify.contract.case import Case
+from verify.contract.discovery import find_contracts
+from verify.contract.model import Plan
+from verify.contracts.attention.reference import observe_partials
 
 
 def test_a_plan_field_that_is_not_as_promised_is_a_finding(tmp_path: Path) -> None:

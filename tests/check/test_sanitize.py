@@ -10,7 +10,7 @@ from scripted import done, record, subject
 
 from verify.check.sanitize import check_tools, distinct_faults
 from verify.device.interface import Availability, Execution, Job, RunResult, RunStatus, ToolRecord
-from verify.finding import Outcome, Severity, Verdict
+from verify.finding.finding import Outcome, Severity, Verdict
 
 
 def verdicts(outcomes: list[Outcome]) -> dict[str, Verdict]:

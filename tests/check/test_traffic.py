@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from scripted import CONTRACT, ScriptedSubject, build, done, subject
 
-from verify.case.case import Case
 from verify.check.traffic import cell_bytes, check_traffic, row_bytes_read
-from verify.contract import Buffer, Contract
+from verify.contract.case import Case
+from verify.contract.model import Buffer, Contract
 from verify.device.interface import Execution, Job
-from verify.finding import Verdict
+from verify.finding.finding import Verdict
 
 
 def alive(case: Case) -> np.ndarray:

@@ -9,17 +9,17 @@ from pathlib import Path
 import numpy as np
 
 from verify import Buffer, Contract, Global
-from verify.case.build import build_case
-from verify.case.case import Case
-from verify.case.pack import Intrusion, RunOutput
-from verify.case.profile import Profile
-from verify.case.run import Run
 from verify.check.subject import Ran, Subject
+from verify.contract.case import Case
+from verify.contract.formats import decode, encode, format_of
+from verify.contract.profile import Profile
 from verify.device.interface import RunResult, RunStatus
+from verify.fixture.cases import build_case
 from verify.fixture.resolve import ResolvedFixture
 from verify.fixture.schema import Fixture
 from verify.oracle import tracked as t
-from verify.oracle.formats import decode, encode, format_of
+from verify.wire.pack import Intrusion, RunOutput
+from verify.wire.run import Run
 
 Kernel = Callable[[Run], np.ndarray]
 

@@ -61,7 +61,7 @@ def test_a_signal_ends_the_command_where_nobody_reads_its_errors(name: str, code
 STARTING_AGAIN = """
 import sys, threading, time
 from verify.cli import app
-from verify.device.guard import guarded
+from verify.system.guard import guarded
 
 app._watch_signals()
 end_descendants = app.end_descendants

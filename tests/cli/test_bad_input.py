@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from verify.check.subject import run_seconds
-from verify.finding import EXIT_USAGE
+from verify.finding.finding import EXIT_USAGE
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "row_softmax"
 

@@ -13,8 +13,8 @@ import pytest
 from verify.device import cpu
 from verify.device.cpu import CpuDevice
 from verify.device.interface import Execution, Job, RunStatus, Tool
-from verify.device.machine_build import MachineBuildError
-from verify.finding import SourceLine
+from verify.finding.finding import SourceLine
+from verify.toolchain.machine_build import MachineBuildError
 
 HARNESS = """#!{python}
 import json, os, sys

@@ -13,7 +13,7 @@ import pytest
 
 STARTS = """
 import time
-from verify.device.guard import guarded
+from verify.system.guard import guarded
 
 # What it starts leaves its session, as a tool's program may.
 with guarded(["sh", "-c", "setsid sleep 60 & echo $! $$; wait"], start_new_session={session}):
@@ -49,7 +49,7 @@ def test_what_is_guarded_ends_with_its_killed_parent(session: bool, delay: float
 
 FREE = """
 import os, subprocess
-from verify.device.guard import guarded
+from verify.system.guard import guarded
 
 quiet = subprocess.DEVNULL
 free = subprocess.Popen(["sleep", "60"], stdout=quiet, stderr=quiet)

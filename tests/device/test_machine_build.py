@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from verify.device.guard import guarded
-from verify.device.machine_build import FOLDERS, MachineBuildError, _closure, _compile_all, _Plan
-from verify.harness.toolchain import find_toolchain
-from verify.resources import resource_folder
+from verify.system.guard import guarded
+from verify.system.resources import resource_folder
+from verify.toolchain.machine_build import FOLDERS, MachineBuildError, _closure, _compile_all, _Plan
+from verify.toolchain.toolchain import find_toolchain
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_the_first_error_ends_the_build_and_is_the_reason(
         started.append(command[-3])
         return guarded(command, **how)
 
-    monkeypatch.setattr("verify.harness.compile.guarded", counted)
+    monkeypatch.setattr("verify.toolchain.compile.guarded", counted)
     tools = find_toolchain()
     keys = {}
     (tmp_path / "part").mkdir()

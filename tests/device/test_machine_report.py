@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from verify.device.machine_report import MachineFinding, Site
-from verify.finding import SourceLine
+from verify.finding.finding import SourceLine
 
 INNER, CALL, OUTER = SourceLine("copy.cuh", 12), SourceLine("load.cuh", 40), SourceLine("kernel.cu", 77)
 

@@ -21,7 +21,7 @@ from verify.device.program import (
     with_tools,
 )
 from verify.device.watched_program import ProgramEnd
-from verify.finding import Severity
+from verify.finding.finding import Severity
 
 PTX, MACHINE_CODE, ZSTD, LZ4 = 1, 2, 0x8000, 0x2000
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from verify.device.interface import Job, RunResult, RunStatus
-from verify.device.process_group import descendants
 from verify.device.session import Command, Session, run_session
+from verify.system.process_group import descendants
 
 PRELUDE = """
 import os, signal, subprocess, sys, time

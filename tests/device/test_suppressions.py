@@ -18,7 +18,7 @@ from verify.device.sanitizer.suppress import (
     unsuppressed,
     without_suppressed,
 )
-from verify.finding import Finding, Outcome, SourceLine, Verdict
+from verify.finding.finding import Finding, Outcome, SourceLine, Verdict
 
 ENTRY = """
 [[suppression]]

@@ -11,7 +11,7 @@ from verify.device.gpu import GpuDevice
 from verify.device.interface import TOOLS, Availability, DeviceInfo, Execution, Job, Tool, ToolRecord
 from verify.device.sanitizer import tripwire
 from verify.device.sanitizer.tripwire import FOLDER, TRIPWIRES, Tripwires, marked_line, try_tool
-from verify.finding import SourceLine
+from verify.finding.finding import SourceLine
 
 
 class Scripted(GpuDevice):

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from verify.cli.program import conclude, summary
 from verify.device import watched_program
 from verify.device.elf import ProgramFile
 from verify.device.program import ProgramOptions, ProgramReport, compile_program, run_program
-from verify.device.program_command import conclude, summary
 from verify.device.watched_program import _escaped
 
 SOURCE = Path(__file__).parent / "programs/starts_others.cu"

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from tests.harness.guarded_kernel import CONTRACT as GUARDED
-from verify.case.build import build_cases
-from verify.case.case import Case
-from verify.case.pack import RunOutput, read_output, write_pack
-from verify.case.run import Run
-from verify.discovery import fixture_file, load_contract
+from verify.contract.case import Case
+from verify.contract.discovery import fixture_file, load_contract
+from verify.fixture.cases import build_cases
 from verify.fixture.resolve import resolve_fixtures
 from verify.fixture.schema import load_fixtures
 from verify.harness.build import Build, build_harness
-from verify.harness.cache import cached, digest
+from verify.toolchain.cache import cached, digest
+from verify.wire.pack import RunOutput, read_output, write_pack
+from verify.wire.run import Run
 
 HERE = Path(__file__).parent
 SOFTMAX = HERE.parents[1] / "examples" / "row_softmax" / "row_softmax_contract.py"

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from verify.case.case import Case
-from verify.contract import Buffer, Contract, Intermediate, Launcher, Plan, Symbol
+from verify.contract.case import Case
+from verify.contract.model import Buffer, Contract, Intermediate, Launcher, Plan, Symbol
 from verify.oracle.tracked import exact
 
 FOLDER = Path(__file__).parent / "kernels"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness.guarded_kernel import CONTRACT as GUARDED
-from verify.contract import Contract
+from verify.contract.model import Contract
 from verify.device.program import compile_program
 from verify.harness.build import (
     Build,
@@ -24,8 +24,8 @@ from verify.harness.build import (
     build_harness,
     compile_command,
 )
-from verify.harness.compile import Compilers, StoppedError
-from verify.harness.toolchain import find_toolchain
+from verify.toolchain.compile import Compilers, StoppedError
+from verify.toolchain.toolchain import find_toolchain
 
 
 def test_the_binary_takes_its_runtime_from_the_loader(guarded: Build) -> None:

@@ -15,13 +15,13 @@ from pathlib import Path
 import filelock
 import pytest
 
-from verify.harness import cache
-from verify.harness.cache import cache_folder, cached, clean_cache, digest, trim_cache
+from verify.toolchain import cache
+from verify.toolchain.cache import cache_folder, cached, clean_cache, digest, trim_cache
 
 BUILDER = """
 import sys, time
 from pathlib import Path
-from verify.harness.cache import cached
+from verify.toolchain.cache import cached
 
 def build(folder: Path) -> None:
     (folder / "half").write_text("x")

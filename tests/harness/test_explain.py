@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from verify.contract import Buffer, Contract, Global, Launcher, Plan
+from verify.contract.model import Buffer, Contract, Global, Launcher, Plan
 from verify.harness.build import BuildError, build_harness
 from verify.harness.explain import explained
 from verify.harness.render import render

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from verify.harness.interposer import build_interposer
-from verify.harness.toolchain import find_toolchain
+from verify.toolchain.toolchain import find_toolchain
 
 
 def test_an_injected_error_behaves_like_the_runtime_s_own(tmp_path: Path) -> None:

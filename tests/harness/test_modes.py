@@ -10,10 +10,10 @@ import pytest
 
 from tests.harness.conftest import Execute
 from tests.harness.guarded_kernel import guarded_case
-from verify.case.case import Case
-from verify.case.run import FILLS, Fills, Run
+from verify.contract.case import Case
 from verify.harness.build import Build
 from verify.harness.interposer import build_interposer
+from verify.wire.run import FILLS, Fills, Run
 
 
 def right(case: Case, seen: np.ndarray) -> bool:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.harness.guarded_kernel import CONTRACT as GUARDED
-from verify.contract import Buffer, Contract, Global, Launcher, Plan
+from verify.contract.model import Buffer, Contract, Global, Launcher, Plan
+from verify.contract.slots import ArgumentError, slots_of
 from verify.harness.render import RenderError, render, takes_stream, template_id
-from verify.harness.slots import ArgumentError, slots_of
 
 
 def contract(entry: Any, **changes: Any) -> Contract:

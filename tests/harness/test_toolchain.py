@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from verify.harness import toolchain as module
-from verify.harness.toolchain import Toolchain, ToolchainError, find_toolchain
+from verify.toolchain import toolchain as module
+from verify.toolchain.toolchain import Toolchain, ToolchainError, find_toolchain
 
 
 @pytest.fixture(autouse=True)

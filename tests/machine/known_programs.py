@@ -14,9 +14,9 @@ from functools import cache
 from pathlib import Path
 
 from verify.device.program import ProgramOptions, ProgramReport, run_program
-from verify.harness.cache import cached, digest
-from verify.harness.compile import compile_folder, run_compiler
-from verify.harness.toolchain import find_toolchain
+from verify.toolchain.cache import cached, digest
+from verify.toolchain.compile import compile_folder, run_compiler
+from verify.toolchain.toolchain import find_toolchain
 
 PROGRAMS = Path(__file__).parent / "programs"
 BINARIES = 4

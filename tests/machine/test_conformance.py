@@ -20,8 +20,8 @@ from tests.machine.conformance.forms import Form, width_of
 from tests.machine.conformance.plan import Item, write_entries, write_plan
 from tests.machine.conformance.record import digest
 from tests.machine.conformance.warp_forms import MMA
-from verify.device.machine_build import machine_program
 from verify.device.program import ProgramOptions, compile_program, run_program
+from verify.toolchain.machine_build import machine_program
 
 RUNNER = Path(__file__).parent / "conformance" / "run_cpu.cpp"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from verify.device.machine_build import machine_program
+from verify.toolchain.machine_build import machine_program
 
 DRIVER = Path(__file__).parent / "driver" / "main.cpp"
 HEAD = ".version 8.6\n.target sm_90\n.address_size 64\n"

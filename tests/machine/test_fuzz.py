@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from verify.device.machine_build import machine_program
-from verify.harness.toolchain import find_toolchain
+from verify.toolchain.machine_build import machine_program
+from verify.toolchain.toolchain import find_toolchain
 
 HERE = Path(__file__).parent
 PROGRAMS = ("double_buffer_right", "spin_lock_right", "barrier_pipeline_right", "tile_reduction_right")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from verify.device.machine_build import machine_program
+from verify.toolchain.machine_build import machine_program
 
 SOURCES = sorted((Path(__file__).parent / "observers").glob("*.cpp"))
 

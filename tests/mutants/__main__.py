@@ -13,9 +13,9 @@ from tests.mutants.planted import Mutant, kernels_with_mutants, mutants_of
 from tests.mutants.right import try_right
 from tests.mutants.trial import Fate, Trial, Trials, try_all, usual_jobs
 from verify.device.select import CHOICES, NoDevice, select_device
-from verify.finding import EXIT_USAGE
-from verify.gate import usual_checks
-from verify.selection import SelectionError, select_names
+from verify.finding.finding import EXIT_USAGE
+from verify.gate.gate import usual_checks
+from verify.gate.selection import SelectionError, select_names
 
 EXIT_SURVIVORS = 1
 EXIT_NO_DEVICE = 3

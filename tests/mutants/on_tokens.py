@@ -6,9 +6,9 @@ from functools import cache
 from pathlib import Path
 
 from tests.mutants.planted import mutants_of, plant
-from verify.contract import Contract
+from verify.contract.discovery import find_contracts
+from verify.contract.model import Contract
 from verify.device.interface import Device
-from verify.discovery import find_contracts
 from verify.harness.build import Build, build_harness
 from verify.tokens.device_path import KernelPath, launcher_plans
 from verify.tokens.model import Model, Shape, build_model

@@ -8,10 +8,10 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from verify.contract import Contract
-from verify.discovery import source_file
-from verify.finding import CHECKS
-from verify.harness.cache import cached, digest
+from verify.contract.discovery import source_file
+from verify.contract.model import Contract
+from verify.finding.finding import CHECKS
+from verify.toolchain.cache import cached, digest
 
 FOLDER = Path(__file__).parent
 DEVICES = ("gpu", "cpu")

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from verify.contract.discovery import find_contracts
 from verify.device.interface import Device, Execution, Job, Progress
-from verify.discovery import find_contracts
-from verify.finding import Outcome, Verdict
-from verify.gate import Prepared, Selection, prepare, run_checks, usual_checks
+from verify.finding.finding import Outcome, Verdict
+from verify.gate.gate import Prepared, Selection, prepare, run_checks, usual_checks
 
 REPEATS: Mapping[str, int] = {"gpu": 20, "cpu": 3}
 """How often a kernel is run. A GPU schedules every time anew. The CPU device is deterministic: only another

@@ -13,12 +13,12 @@ import pytest
 
 from tests.mutants.guards import VARIABLE, guards_of, switchable
 from tests.mutants.planted import kernels_with_mutants, with_source
+from verify.contract.discovery import find_contracts, fixture_file, source_file
 from verify.device.interface import Device
 from verify.device.select import NoDevice, select_device
-from verify.discovery import find_contracts, fixture_file, source_file
-from verify.finding import Outcome, Severity, Verdict
+from verify.finding.finding import Outcome, Severity, Verdict
 from verify.fixture.schema import load_fixtures
-from verify.gate import Prepared, Selection, prepare, run_checks
+from verify.gate.gate import Prepared, Selection, prepare, run_checks
 
 NOT_SEEN_FROM_A_LAUNCH = {
     "flash_decode_plan: plan == nullptr": "the launcher gives its plan a result",

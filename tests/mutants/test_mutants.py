@@ -22,9 +22,9 @@ from tests.mutants.planted import (
     plant,
 )
 from tests.mutants.trial import Fate, Trials, judge
+from verify.contract.discovery import find_contracts, source_file
 from verify.device.select import NoDevice, select_device
-from verify.discovery import find_contracts, source_file
-from verify.finding import Finding, Outcome, SourceLine
+from verify.finding.finding import Finding, Outcome, SourceLine
 
 MUTANTS = [m for kernel in kernels_with_mutants() for m in mutants_of(kernel)]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutants.planted import kernels_with_mutants, mutants_of, plant
-from verify.discovery import find_contracts, fixture_file, source_file
+from verify.contract.discovery import find_contracts, fixture_file, source_file
 
 
 @pytest.mark.parametrize("kernel", kernels_with_mutants())

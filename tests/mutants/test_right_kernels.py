@@ -14,8 +14,8 @@ from tests.mutants.planted import kernels_with_mutants
 from tests.mutants.right import REPEATS, false_alarms, prepared, run_right
 from verify.device.interface import Device
 from verify.device.select import NoDevice, select_device
-from verify.finding import Outcome
-from verify.gate import Prepared
+from verify.finding.finding import Outcome
+from verify.gate.gate import Prepared
 
 
 @cache

@@ -14,10 +14,10 @@ import pytest
 from tests.mutants.on_tokens import planted_contract, tokens_with
 from tests.mutants.planted import mutants_of, plant
 from tests.mutants.trial import Fate, Trials
+from verify.contract.discovery import find_contracts
 from verify.device.interface import Device
 from verify.device.select import NoDevice, select_device
-from verify.discovery import find_contracts
-from verify.finding import Verdict
+from verify.finding.finding import Verdict
 from verify.tokens.model import GLOBAL, LOCAL, Shape
 from verify.tokens.operations import KERNELS
 

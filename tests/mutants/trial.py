@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from tests.mutants.planted import Mutant, PatchError, plant
-from verify.contract import Contract
+from verify.contract.discovery import find_contracts
+from verify.contract.model import Contract
 from verify.device.interface import TOOLS, Device
-from verify.discovery import find_contracts
-from verify.finding import Finding, Outcome, Severity, Verdict, overall
+from verify.finding.finding import Finding, Outcome, Severity, Verdict, overall
 from verify.fixture.resolve import ResolvedFixture
 from verify.fixture.schema import FixtureError
-from verify.gate import Prepared, Selection, prepare, run_checks
+from verify.gate.gate import Prepared, Selection, prepare, run_checks
+from verify.gate.selection import SelectionError
 from verify.harness.build import BuildError, build_harness
 from verify.oracle.expectation import Quantity
-from verify.selection import SelectionError
 
 Say = Callable[[str], None]
 

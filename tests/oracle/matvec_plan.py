@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from typing import Any
 
-from verify.case.build import build_cases
-from verify.case.case import Case
-from verify.contract import Contract
-from verify.discovery import find_contracts, fixture_file
+from verify.contract.case import Case
+from verify.contract.discovery import find_contracts, fixture_file
+from verify.contract.model import Contract
+from verify.fixture.cases import build_cases
 from verify.fixture.resolve import ResolvedFixture, resolve_fixtures
 from verify.fixture.schema import load_fixtures
 

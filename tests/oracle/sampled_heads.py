@@ -10,11 +10,17 @@ import numpy as np
 from flash_plan import case_of, flash_contract
 from simulated_kernel import CORES, Simulation
 
-from verify.case.attention_profiles import ATTENTION_PROFILES
-from verify.case.case import Case
-from verify.oracle.attention import Head, attention_heads, head_output, head_partials, invariant_partials
-from verify.oracle.attention_bounds import Numerics, head_bounds, stored_output
-from verify.oracle.formats import encode
+from verify.contract.case import Case
+from verify.contract.formats import encode
+from verify.contracts.attention.bounds import Numerics, head_bounds, stored_output
+from verify.contracts.attention.profiles import ATTENTION_PROFILES
+from verify.contracts.attention.reference import (
+    Head,
+    attention_heads,
+    head_output,
+    head_partials,
+    invariant_partials,
+)
 from verify.oracle.tracked import Tracked
 
 

@@ -11,8 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from verify.oracle.attention import Head
-from verify.oracle.formats import round_to
+from verify.contract.formats import round_to
+from verify.contracts.attention.reference import Head
 from verify.oracle.tracked import ScoreChains
 
 F = np.float32

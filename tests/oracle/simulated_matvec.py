@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from verify.case.case import Case
-from verify.oracle.formats import round_to
+from verify.contract.case import Case
+from verify.contract.formats import round_to
 
 
 def fused(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:

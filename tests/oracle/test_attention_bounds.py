@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from sampled_heads import Comparison, comparisons, held_against_bounds
 
-from verify.case.attention_profiles import ATTENTION_PROFILES
-from verify.oracle.attention import Head
+from verify.contracts.attention.profiles import ATTENTION_PROFILES
+from verify.contracts.attention.reference import Head
 
 SAMPLES = 400_000
 QUANTITIES = ("out", "partial_out", "partial_lse")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from flash_plan import flash_contract, resolved
 
-from verify.case.build import build_cases
+from verify.fixture.cases import build_cases
 from verify.fixture.resolve import ResolvedFixture
 from verify.oracle.exact import sampled_disagreements
 from verify.oracle.expectation import expect

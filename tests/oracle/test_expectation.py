@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from verify import Buffer, Contract, Global
-from verify.case.build import build_cases
+from verify.fixture.cases import build_cases
 from verify.fixture.resolve import ResolvedFixture
 from verify.fixture.schema import Fixture
 from verify.oracle.expectation import OracleError, expect

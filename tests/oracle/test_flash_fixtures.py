@@ -10,13 +10,20 @@ import pytest
 from flash_plan import flash_contract, resolved
 from sampled_heads import profiled_case
 
-from verify.case.attention_profiles import ATTENTION_PROFILES, needle_positions
-from verify.case.build import build_case
-from verify.case.case import Case
-from verify.expression import evaluate
+from verify.contract.case import Case
+from verify.contract.expression import evaluate
+from verify.contracts.attention.profiles import ATTENTION_PROFILES, needle_positions
+from verify.contracts.attention.reference import (
+    attention_heads,
+    band,
+    live_slots,
+    reference,
+    softmax_scale,
+    split_edges,
+)
+from verify.fixture.cases import build_case
 from verify.fixture.resolve import ResolvedFixture, check_edge
 from verify.fixture.schema import FixtureError
-from verify.oracle.attention import attention_heads, band, live_slots, reference, softmax_scale, split_edges
 
 NAMES = [
     "first-token", "tile-minus-1", "tile", "tile-plus-1", "split-edge-minus-1", "split-edge",

@@ -7,7 +7,7 @@ from flash_plan import SM_COUNT, flash_contract, plan, resolved
 
 from verify.harness.build import build_harness
 from verify.harness.plan import query_plans
-from verify.harness.toolchain import ToolchainError
+from verify.toolchain.toolchain import ToolchainError
 
 
 @pytest.mark.parametrize("sm_count", [1, 46, SM_COUNT])

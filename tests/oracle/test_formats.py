@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from verify.oracle.formats import FORMATS, decode, encode, round_to
+from verify.contract.formats import FORMATS, decode, encode, round_to
 
 FLOATS = [name for name, fmt in FORMATS.items() if fmt.is_float]
 E2M1 = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]

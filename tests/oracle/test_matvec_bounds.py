@@ -10,13 +10,13 @@ import pytest
 from matvec_plan import KERNELS, cases, contract, every_fixture
 from simulated_matvec import simulate
 
-from verify.case.build import build_cases
-from verify.case.case import Case
 from verify.check.judge import outside_bound
+from verify.contract.case import Case
+from verify.contract.formats import encode
+from verify.fixture.cases import build_cases
 from verify.fixture.resolve import ResolvedFixture
 from verify.oracle.exact import sampled_disagreements
 from verify.oracle.expectation import Quantity, encoded, expect
-from verify.oracle.formats import encode
 from verify.oracle.visibility import REQUIRED, weakest_position
 
 FIXTURES = [pytest.param(k, f, id=f"{k}-{f.fixture.name}") for k, f in every_fixture()]

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from matvec_plan import KERNELS, cases, contract, resolved
 
-from verify.discovery import source_file
-from verify.expression import evaluate
+from verify.contract.discovery import source_file
+from verify.contract.expression import evaluate
+from verify.contract.formats import decode
 from verify.fixture.resolve import ResolvedFixture
-from verify.oracle.formats import decode
 
 
 def test_every_code_stands_in_every_nibble_place() -> None:

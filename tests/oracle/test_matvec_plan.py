@@ -7,7 +7,7 @@ from matvec_plan import KERNELS, SM_COUNT, contract, plan, resolved
 
 from verify.harness.build import build_harness
 from verify.harness.plan import query_plans
-from verify.harness.toolchain import ToolchainError
+from verify.toolchain.toolchain import ToolchainError
 
 
 @pytest.mark.parametrize("sm_count", [1, 46, SM_COUNT])

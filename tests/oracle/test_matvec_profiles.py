@@ -11,11 +11,11 @@ import pytest
 from matvec_plan import contract, resolved
 from simulated_matvec import simulate
 
-from verify.case.build import build_cases
-from verify.case.case import Case
 from verify.check.judge import outside_bound
+from verify.contract.case import Case
+from verify.contract.formats import FORMATS, decode, encode, round_to
+from verify.fixture.cases import build_cases
 from verify.oracle.expectation import expect
-from verify.oracle.formats import FORMATS, decode, encode, round_to
 
 
 @cache

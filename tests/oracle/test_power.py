@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from verify import Buffer, Contract, Global, Profile
-from verify.case.build import build_cases
-from verify.case.case import Case
+from verify.contract.case import Case
+from verify.fixture.cases import build_cases
 from verify.fixture.resolve import ResolvedFixture
 from verify.fixture.schema import Fixture
 from verify.oracle import tracked as t

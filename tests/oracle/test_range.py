@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from verify import Buffer, Contract, Global
-from verify.case.case import Case
-from verify.case.expected import interval_keys, ordered_keys
 from verify.check.judge import outside_bound
+from verify.contract.case import Case
+from verify.contract.formats import encode, round_to
 from verify.oracle import tracked as t
 from verify.oracle.expectation import OracleError, Quantity, expect
-from verify.oracle.formats import encode, round_to
 from verify.oracle.tracked import Tracked
+from verify.wire.expected import interval_keys, ordered_keys
 
 F = np.float32
 X = np.concatenate([np.linspace(-1000, 1000, 4001), [-88.8, -88.7228, 88.7228, 88.8, 0.0, 1e30, -1e30, 3e38]])

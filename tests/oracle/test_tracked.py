@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from verify.contract.formats import decode, encode, round_to
 from verify.oracle import tracked as t
-from verify.oracle.formats import decode, encode, round_to
 
 F = np.float32
 RNG_SEED = 7

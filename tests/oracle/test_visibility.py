@@ -9,11 +9,11 @@ import pytest
 from flash_plan import flash_contract, resolved
 from sampled_heads import profiled_case
 
-from verify.case.build import build_cases
-from verify.case.case import Case
+from verify.contract.case import Case
+from verify.contracts.attention.effects import attention_effects
+from verify.contracts.attention.reference import attention_heads, head_output, softmax_scale
+from verify.fixture.cases import build_cases
 from verify.fixture.resolve import ResolvedFixture
-from verify.oracle.attention import attention_heads, head_output, softmax_scale
-from verify.oracle.attention_effects import attention_effects
 from verify.oracle.expectation import Quantity
 from verify.oracle.visibility import REQUIRED, units, weakest_position
 

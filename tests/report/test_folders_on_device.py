@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from verify.contract.discovery import find_contracts
 from verify.device.cpu import CpuDevice
-from verify.discovery import find_contracts
-from verify.finding import Finding
-from verify.gate import Selection, run_gate
+from verify.finding.finding import Finding
+from verify.gate.gate import Selection, run_gate
 from verify.report.report import Report
 
 SOURCE = """\

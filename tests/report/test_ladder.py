@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 from tests.check.twice_kernel import CONTRACT, subject
-from verify.contract import Contract, KernelOracle
-from verify.finding import Finding, Outcome, Verdict
+from verify.contract.model import Contract, KernelOracle
+from verify.finding.finding import Finding, Outcome, Verdict
 from verify.oracle.tracked import exact
 from verify.report.ladder import TOKENS, rungs
 

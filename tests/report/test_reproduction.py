@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.harness.guarded_kernel import guarded_case
-from verify.case.run import Run
 from verify.device.interface import TOOLS, DeviceInfo
-from verify.finding import Finding
+from verify.finding.finding import Finding
 from verify.harness.build import Build
 from verify.report.reproduction import write_reproduction
 from verify.report.showing import Showing, showing
+from verify.wire.run import Run
 
 GPU = DeviceInfo("a GPU", "gpu", "sm_90", 132, 0)
 CPU = DeviceInfo("CPU device sm_80", "cpu", "sm_80", 108, 0)

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from verify.device.interface import DeviceInfo
-from verify.finding import Finding, Outcome, Severity, SourceLine
+from verify.finding.finding import Finding, Outcome, Severity, SourceLine
 from verify.report.report import KernelReport, Report, as_json, outcome_as_json, outcome_from_json
 from verify.report.terminal import finding_text, print_report
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from verify.harness.cache import cache_folder
-from verify.resources import resource_folder
+from verify.system.resources import resource_folder
+from verify.toolchain.cache import cache_folder
 
 CHECKOUT = resource_folder("cuda").parent
 EXAMPLE = CHECKOUT / "examples" / "row_softmax"

@@ -17,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "oracle"))
 import flash_plan
 import matvec_plan
 
-from verify.contract import Contract
-from verify.finding import Verdict
+from verify.contract.model import Contract
+from verify.finding.finding import Verdict
 from verify.oracle.expectation import expect
 from verify.tokens.decoder import Decoder, State
 from verify.tokens.device_path import Deviation, deviations

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from verify.case.run import Run
 from verify.device.interface import ToolRecord
+from verify.wire.run import Run
 
 MOST_SEARCHES = 3
 """Records of one tool whose call is looked for; each search runs a tool some seven times."""

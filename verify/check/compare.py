@@ -10,7 +10,7 @@ from verify.check.native import not_done
 from verify.check.plan_coverage import boundary_findings, field_findings
 from verify.check.subject import Ran, Subject
 from verify.check.unwritten import judge_run
-from verify.finding import Finding, Outcome
+from verify.finding.finding import Finding, Outcome
 from verify.oracle.expectation import OracleError
 from verify.oracle.power import flat_inputs, powerless, unpromised
 

@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from verify.case.case import Case
-from verify.case.run import Fills, Run
 from verify.check.drift import beyond_drift, first_apart, promise_of
 from verify.check.judge import coordinates, judge_output
 from verify.check.matrix import cases_for, filled_run, matrix
 from verify.check.native import not_done
 from verify.check.schedules import schedule_findings, under_seeds
 from verify.check.subject import Ran, Subject
-from verify.finding import Finding, Outcome
+from verify.contract.case import Case
+from verify.finding.finding import Finding, Outcome
 from verify.harness.plan import PlanError
 from verify.oracle.expectation import OracleError, expect
+from verify.wire.run import Fills, Run
 
 REPEATS = 20
 """Launches of one case on a GPU, with a load of another size beside each."""

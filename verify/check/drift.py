@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from verify.case.case import Case
 from verify.check.judge import coordinates
 from verify.check.subject import Ran, Subject
-from verify.oracle.formats import decode
+from verify.contract.case import Case
+from verify.contract.formats import decode
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from verify.case.run import Run
 from verify.device.interface import RunResult, RunStatus
+from verify.wire.run import Run
 
 MOST_FIXTURES = 2
 """Fixtures that may hang; then it is the kernel that does, and its other fixtures are left out as well."""

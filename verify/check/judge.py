@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from verify.case.case import Case
-from verify.case.pack import RunOutput
-from verify.case.run import Run
-from verify.finding import Finding
+from verify.contract.case import Case
+from verify.contract.formats import decode, format_of
+from verify.finding.finding import Finding
 from verify.oracle.expectation import Quantity, encoded
-from verify.oracle.formats import decode, format_of
+from verify.wire.pack import RunOutput
+from verify.wire.run import Run
 
 
 def observed_quantities(case: Case, output: RunOutput) -> dict[str, np.ndarray]:

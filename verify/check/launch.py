@@ -11,9 +11,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from verify.case.build import ProfileError, build_case, profiles_of
-from verify.case.case import Case
-from verify.case.run import Fill, Fills, Run
 from verify.check.drift import first_apart
 from verify.check.judge import judge_output
 from verify.check.matrix import cases_for, matrix
@@ -21,13 +18,16 @@ from verify.check.native import not_done
 from verify.check.refusals import refusal_findings, refusal_runs
 from verify.check.subject import Ran, Subject
 from verify.check.unwritten import judge_run
+from verify.contract.case import Case
 from verify.device.interface import Execution, RunStatus, ToolRecord
-from verify.finding import Finding, Outcome
+from verify.finding.finding import Finding, Outcome
+from verify.fixture.cases import ProfileError, build_case, profiles_of
 from verify.fixture.resolve import ResolvedFixture
 from verify.harness.build import BuildError
 from verify.harness.interposer import build_interposer
 from verify.harness.render import takes_stream
 from verify.oracle.expectation import OracleError, expect
+from verify.wire.run import Fill, Fills, Run
 
 STREAM_ROUNDS = 4
 """How often the two streams run the call, in turn first and second."""

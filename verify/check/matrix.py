@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from verify.case.case import Case
-from verify.case.run import Fill, Fills, Run
+from verify.contract.case import Case
+from verify.wire.run import Fill, Fills, Run
 
 _FILE = Path(__file__).with_name("matrix.toml")
 

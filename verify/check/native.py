@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from verify.check.subject import Ran, Subject
 from verify.device.interface import RunStatus
-from verify.finding import Finding, Outcome
+from verify.finding.finding import Finding, Outcome
 
 BAD_INPUT = "bad input returns an error, launches nothing and leaves every output untouched"
 

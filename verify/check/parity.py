@@ -15,21 +15,21 @@ from pathlib import Path
 import numpy as np
 
 import verify.contracts
-from verify.case.case import Case
-from verify.case.run import Fills, Run
 from verify.check.compare import slack
 from verify.check.judge import coordinates, observed_quantities, outside_bound
 from verify.check.matrix import runs_for
 from verify.check.native import not_done
 from verify.check.subject import Ran, Subject
-from verify.contract import Contract, KernelOracle
-from verify.discovery import find_contracts
-from verify.finding import Finding, Outcome, Verdict
+from verify.contract.case import Case
+from verify.contract.discovery import find_contracts
+from verify.contract.formats import round_to
+from verify.contract.model import Contract, KernelOracle
+from verify.finding.finding import Finding, Outcome, Verdict
 from verify.harness.build import BuildError, build_harness
 from verify.harness.plan import query_plans
 from verify.oracle.expectation import OracleError, Quantity, expect
-from verify.oracle.formats import round_to
 from verify.oracle.tracked import Tracked
+from verify.wire.run import Fills, Run
 
 
 class MissingOracleError(RuntimeError):

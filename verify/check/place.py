@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from verify.case.case import Case
-from verify.case.runs import allocation_bytes
-from verify.contract import Buffer
-from verify.oracle.formats import format_of
+from verify.contract.case import Case
+from verify.contract.formats import format_of
+from verify.contract.model import Buffer
+from verify.wire.spans import allocation_bytes
 
 REACH = 1 << 40
 """Bytes past a buffer's end up to which an address is told relative to it: an offset that lost 32 bits."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from verify.case.case import Case
 from verify.check.subject import Subject
-from verify.finding import Finding
+from verify.contract.case import Case
+from verify.finding.finding import Finding
 
 
 def boundary_findings(subject: Subject, case: Case, repeat: str) -> Iterator[Finding]:

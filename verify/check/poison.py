@@ -12,7 +12,7 @@ from verify.check.matrix import runs_for
 from verify.check.native import not_done
 from verify.check.subject import Ran, Subject
 from verify.check.unwritten import judge_run
-from verify.finding import Finding, Outcome
+from verify.finding.finding import Finding, Outcome
 from verify.oracle.expectation import OracleError
 
 

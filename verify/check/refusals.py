@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from verify.case.case import Case
-from verify.case.run import Fill, Fills, Run
 from verify.check.native import BAD_INPUT
 from verify.check.subject import Ran, Subject
-from verify.contract import Buffer, Refusal
-from verify.expression import ExpressionError
-from verify.finding import Finding
+from verify.contract.case import Case
+from verify.contract.expression import ExpressionError
+from verify.contract.formats import format_of
+from verify.contract.model import Buffer, Refusal
+from verify.finding.finding import Finding
 from verify.fixture.axes import family_of
 from verify.fixture.resolve import resolve_symbols
 from verify.fixture.schema import Fixture, FixtureError
 from verify.harness.plan import PlanError
-from verify.oracle.formats import format_of
+from verify.wire.run import Fill, Fills, Run
 
 MOST_ROWS = 1 << 12
 """Entries of a list that follows the batch, at most: the call is refused before anybody reads them."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 from verify.check.carried import CALLS_BEFORE
 from verify.check.hangs import Hangs
 from verify.check.subject import Subject
-from verify.finding import Finding, Outcome, Severity
+from verify.finding.finding import Finding, Outcome, Severity
 
 Check = Callable[[Subject], list[Outcome]]
 

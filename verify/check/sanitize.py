@@ -14,7 +14,6 @@ from dataclasses import replace
 from datetime import date
 from functools import partial
 
-from verify.case.run import Run
 from verify.check.carried import MOST_SEARCHES, Carried, find_carried, record_key
 from verify.check.matrix import matrix, runs_for
 from verify.check.place import place_of
@@ -22,7 +21,8 @@ from verify.check.subject import Subject, run_seconds
 from verify.device.cpu import ALSO
 from verify.device.interface import Execution, RunStatus, Tool, ToolRecord
 from verify.device.sanitizer.suppress import suppressions_of, unsuppressed
-from verify.finding import Finding, Outcome, Severity, Verdict
+from verify.finding.finding import Finding, Outcome, Severity, Verdict
+from verify.wire.run import Run
 
 PROCESSES = max(2, min(8, os.cpu_count() or 2))
 """Suspects repeated at once, all tools together: most of a tool's time is its start."""

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from verify.case.pack import read_output
-from verify.case.run import Run
 from verify.check.drift import beyond_drift, promise_of
 from verify.check.judge import coordinates
 from verify.check.subject import Ran, Subject
 from verify.device.interface import RunStatus
-from verify.finding import Finding
+from verify.finding.finding import Finding
+from verify.wire.pack import read_output
+from verify.wire.run import Run
 
 SEEDS = (1, 2, 3)
 """Schedules beside the usual one (seed 0): other orders of blocks, warps and the lanes of an atomic."""

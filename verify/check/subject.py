@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from verify.case.case import Case
-from verify.case.pack import CaseFiles, RunOutput, read_output, write_pack
-from verify.case.run import Run
 from verify.check.hangs import NATIVE, Hangs
-from verify.contract import Contract
+from verify.contract.case import Case
+from verify.contract.model import Contract
 from verify.device.interface import Device, Execution, Job, RunResult, RunStatus, Tool
 from verify.fixture.resolve import PlanQuestion, ResolvedFixture
 from verify.fixture.schema import Fixture
 from verify.oracle.expectation import Quantity, expect
+from verify.wire.pack import CaseFiles, RunOutput, read_output, write_pack
+from verify.wire.run import Run
 
 MOST_SECONDS = 1_000_000
 """Eleven days. A run without a limit would hang a CI that nobody looks at."""

@@ -8,17 +8,17 @@ from math import gcd, prod
 
 import numpy as np
 
-from verify.case.case import Case
-from verify.case.run import Run
 from verify.check.judge import coordinates
 from verify.check.matrix import cases_for, filled_run, matrix
 from verify.check.native import not_done
 from verify.check.subject import Ran, Subject
-from verify.contract import Buffer
+from verify.contract.case import Case
+from verify.contract.formats import format_of
+from verify.contract.model import Buffer
 from verify.device.cpu import ALSO, ROW_BYTES
 from verify.device.interface import Execution, RunStatus
-from verify.finding import Finding, Outcome
-from verify.oracle.formats import format_of
+from verify.finding.finding import Finding, Outcome
+from verify.wire.run import Run
 
 _PROMISE = "each live row is read exactly as often as the contract says, and a dead one never"
 

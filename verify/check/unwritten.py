@@ -9,7 +9,7 @@ import numpy as np
 
 from verify.check.judge import judge_output, like_before
 from verify.check.subject import Ran, Subject
-from verify.finding import Finding
+from verify.finding.finding import Finding
 from verify.oracle.expectation import Quantity
 
 

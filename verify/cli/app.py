@@ -16,8 +16,8 @@ from typing import Any, NoReturn
 
 import typer
 
-from verify.blame import EXIT_INTERNAL, USAGE_ERRORS, blame
 from verify.cli import clean, doctor, list_, run, sanitize, show, tokens
+from verify.cli import program as program_command
 from verify.cli.console import (
     Finished,
     ReportLostError,
@@ -28,13 +28,13 @@ from verify.cli.console import (
     reporting,
     take_output,
 )
-from verify.completion import SIGNALS
-from verify.device import program_command
-from verify.device.guard import start_no_more
-from verify.device.process_group import end_descendants
-from verify.finding import EXIT_USAGE
+from verify.finding.finding import EXIT_USAGE
+from verify.gate.blame import EXIT_INTERNAL, USAGE_ERRORS, blame
 from verify.harness.build import BuildError
-from verify.scratch import make_scratch, sweep_scratch
+from verify.system.completion import SIGNALS
+from verify.system.guard import start_no_more
+from verify.system.process_group import end_descendants
+from verify.system.scratch import make_scratch, sweep_scratch
 
 # Typer brings its own click from some version on; this is the base of its usage errors in all of them.
 _ClickException: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from verify.cli.console import out
-from verify.harness.cache import cache_folder, clean_cache
+from verify.toolchain.cache import cache_folder, clean_cache
 
 
 def clean() -> None:

@@ -15,10 +15,10 @@ from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook,
 from rich.segment import Segment
 from rich.text import Text
 
-from verify.blame import BlamedError, blame, contract_frame
-from verify.completion import CLOSED
-from verify.finding import EXIT_USAGE
-from verify.printable import printable
+from verify.finding.finding import EXIT_USAGE
+from verify.gate.blame import BlamedError, blame, contract_frame
+from verify.system.completion import CLOSED
+from verify.system.printable import printable
 
 _PIPED_WIDTH = 150
 """Columns when the output is no terminal: a table in a CI log must not be squeezed into 80."""

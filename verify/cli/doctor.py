@@ -17,8 +17,8 @@ from verify.cli import options
 from verify.cli.console import finish, out
 from verify.device.interface import TOOLS
 from verify.device.select import devices
-from verify.harness.cache import cache_folder
-from verify.harness.toolchain import Toolchain, find_toolchain
+from verify.toolchain.cache import cache_folder
+from verify.toolchain.toolchain import Toolchain, find_toolchain
 
 
 @dataclass(frozen=True)

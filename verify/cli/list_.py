@@ -9,12 +9,12 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from verify.case.build import profiles_of
 from verify.check.matrix import matrix
 from verify.cli import options
 from verify.cli.console import out
-from verify.contract import Contract
-from verify.discovery import fixture_file, source_file
+from verify.contract.discovery import fixture_file, source_file
+from verify.contract.model import Contract
+from verify.fixture.cases import profiles_of
 from verify.fixture.schema import load_fixtures
 
 

@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from verify.cli.console import fail
-from verify.discovery import find_contracts, own_contract_files
-from verify.finding import CHECKS
+from verify.contract.discovery import find_contracts, own_contract_files
+from verify.finding.finding import CHECKS
 
 
 def _complete_kernel(incomplete: str) -> list[str]:

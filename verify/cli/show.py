@@ -9,17 +9,17 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from verify.case.build import build_cases
-from verify.case.case import Case
 from verify.cli import options
 from verify.cli.console import out, progress_line
-from verify.contract import Contract
-from verify.discovery import find_contracts, fixture_file
+from verify.contract.case import Case
+from verify.contract.discovery import find_contracts, fixture_file
+from verify.contract.model import Contract
+from verify.fixture.cases import build_cases
 from verify.fixture.schema import load_fixtures
-from verify.gate import PLANNED_MULTIPROCESSORS, prepare
+from verify.gate.gate import PLANNED_MULTIPROCESSORS, prepare
+from verify.gate.selection import SelectionError, some_of
 from verify.oracle.visibility import REQUIRED, weakest_position
 from verify.report.band import LEGEND, draw
-from verify.selection import SelectionError, some_of
 
 
 def show(

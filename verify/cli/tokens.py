@@ -8,7 +8,7 @@ from dataclasses import asdict
 from verify.cli import options
 from verify.cli.console import finish, out, progress_line
 from verify.device.select import NoDevice, select_device
-from verify.finding import EXIT_CODES, Verdict
+from verify.finding.finding import EXIT_CODES, Verdict
 from verify.report.ladder import TOKENS
 from verify.tokens.operations import KERNELS
 from verify.tokens.rung import TokenRung, climb

@@ -5,15 +5,24 @@ from __future__ import annotations
 from functools import partial
 from math import inf, nan
 
-from verify.case.attention_profiles import ATTENTION_PROFILES
-from verify.case.case import Case
-from verify.contract import Buffer, Contract, Intermediate, KernelOracle, Launcher, Plan, Refusal, Symbol
-from verify.contracts.decode_attention import BUFFERS, SYMBOLS
-from verify.oracle.attention import locate, observe_partials, reference, split_edges
-from verify.oracle.attention_bounds import Numerics, attention_error_model
-from verify.oracle.attention_effects import attention_effects
-from verify.oracle.attention_exact import attention_exactly
-from verify.oracle.attention_torch import attention_torch
+from verify.contract.case import Case
+from verify.contract.model import (
+    Buffer,
+    Contract,
+    Intermediate,
+    KernelOracle,
+    Launcher,
+    Plan,
+    Refusal,
+    Symbol,
+)
+from verify.contracts.attention.bounds import Numerics, attention_error_model
+from verify.contracts.attention.effects import attention_effects
+from verify.contracts.attention.exact import attention_exactly
+from verify.contracts.attention.operands import BUFFERS, SYMBOLS
+from verify.contracts.attention.profiles import ATTENTION_PROFILES
+from verify.contracts.attention.reference import locate, observe_partials, reference, split_edges
+from verify.contracts.attention.torch_parity import attention_torch
 from verify.oracle.tracked import Tracked
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from verify.case.matvec_profiles import FP4_PROFILES
-from verify.contract import Buffer, Contract, DtypeChoice, Launcher, Plan, Refusal, Symbol
-from verify.oracle.matvec import fp4_effects, fp4_error_model, fp4_exact, fp4_reference
-from verify.oracle.matvec_torch import fp4_torch
+from verify.contract.model import Buffer, Contract, DtypeChoice, Launcher, Plan, Refusal, Symbol
+from verify.contracts.matvec.profiles import FP4_PROFILES
+from verify.contracts.matvec.reference import fp4_effects, fp4_error_model, fp4_exact, fp4_reference
+from verify.contracts.matvec.torch_parity import fp4_torch
 
 _refused = partial(Refusal, error="cudaErrorInvalidValue")
 _grid_refused = partial(Refusal, error="cudaErrorInvalidConfiguration")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from verify.case.matvec_profiles import FP8_PROFILES
-from verify.contract import Buffer, Contract, DtypeChoice, Launcher, Plan, Refusal, Symbol
-from verify.oracle.matvec import fp8_effects, fp8_error_model, fp8_exact, fp8_reference
-from verify.oracle.matvec_torch import fp8_torch
+from verify.contract.model import Buffer, Contract, DtypeChoice, Launcher, Plan, Refusal, Symbol
+from verify.contracts.matvec.profiles import FP8_PROFILES
+from verify.contracts.matvec.reference import fp8_effects, fp8_error_model, fp8_exact, fp8_reference
+from verify.contracts.matvec.torch_parity import fp8_torch
 
 _refused = partial(Refusal, error="cudaErrorInvalidValue")
 _grid_refused = partial(Refusal, error="cudaErrorInvalidConfiguration")

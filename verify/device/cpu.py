@@ -21,7 +21,6 @@ from verify.device.interface import (
     RunStatus,
     Tool,
 )
-from verify.device.machine_build import MachineBuildError, machine_library
 from verify.device.machine_report import MachineReport, ReportError, merge_reports, read_report
 from verify.device.machine_traffic import counters_by_run
 from verify.device.program import (
@@ -33,7 +32,8 @@ from verify.device.program import (
 )
 from verify.device.sanitizer.tripwire import Tripwires
 from verify.device.session import Command, ProcessEnd, Session, harness_command, run_session
-from verify.harness.toolchain import find_toolchain
+from verify.toolchain.machine_build import MachineBuildError, machine_library
+from verify.toolchain.toolchain import find_toolchain
 
 MULTIPROCESSORS = {"sm_80": 108, "sm_90": 132}
 """As machine/runtime/limits.cpp tells programs: a launcher's split count must not depend on this machine."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from verify.harness.cache import cached, digest
+from verify.toolchain.cache import cached, digest
 
 _CONTAINER = struct.pack("<I", 0xBA55ED50)
 _PTX = 1

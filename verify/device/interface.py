@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal, Protocol
 
-from verify.finding import Severity, SourceLine
+from verify.finding.finding import Severity, SourceLine
 
 Tool = Literal["memcheck", "initcheck", "racecheck", "synccheck"]
 TOOLS: tuple[Tool, ...] = ("memcheck", "initcheck", "racecheck", "synccheck")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from verify.device.interface import ToolRecord
-from verify.finding import Severity, SourceLine
+from verify.finding.finding import Severity, SourceLine
 
 Dim3 = tuple[int, int, int]
 

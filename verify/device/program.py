@@ -21,13 +21,12 @@ from pathlib import Path
 from verify.device.elf import ProgramFile, read_program
 from verify.device.fat_binary import FatBinaryError, images, unpack
 from verify.device.interface import TOOLS
-from verify.device.machine_build import LIBRARY, MachineBuildError, machine_library
 from verify.device.machine_report import MachineReport, merge_reports, read_report
 from verify.device.program_log import LogError, begin_log
 from verify.device.watched_program import NoProgramError, ProgramEnd, run_watched, signal_name
-from verify.finding import EXIT_USAGE
-from verify.harness.cache import cached, digest
-from verify.harness.compile import (
+from verify.finding.finding import EXIT_USAGE
+from verify.toolchain.cache import cached, digest
+from verify.toolchain.compile import (
     BuildError,
     Command,
     compile_folder,
@@ -35,7 +34,8 @@ from verify.harness.compile import (
     preprocessed,
     run_compiler,
 )
-from verify.harness.toolchain import Toolchain, ToolchainError, find_toolchain
+from verify.toolchain.machine_build import LIBRARY, MachineBuildError, machine_library
+from verify.toolchain.toolchain import Toolchain, ToolchainError, find_toolchain
 
 ARCHITECTURES = ("sm_80", "sm_90")
 EXIT_FINDINGS, EXIT_NOT_VERIFIED = 1, 3
@@ -343,6 +343,6 @@ def with_tools(options: ProgramOptions, names: Sequence[str]) -> ProgramOptions:
 
 
 if __name__ == "__main__":
-    from verify.device.program_command import main
+    from verify.cli.program import main
 
     sys.exit(main())

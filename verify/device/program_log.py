@@ -9,7 +9,7 @@ import os
 import stat
 from pathlib import Path
 
-from verify.printable import printable
+from verify.system.printable import printable
 
 BAR = "========= "
 

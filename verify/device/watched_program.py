@@ -14,9 +14,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from verify.device.elf import ProgramFile, read_program
-from verify.device.exec_watch import ExecWatch, adopt_orphans
-from verify.device.guard import guarded, start_guard
-from verify.device.process_group import descendants
+from verify.system.exec_watch import ExecWatch, adopt_orphans
+from verify.system.guard import guarded, start_guard
+from verify.system.process_group import descendants
 
 ORPHAN_SECONDS = 2.0
 """What processes that outlive the program get to come to their own end, and leave their reports."""

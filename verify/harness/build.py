@@ -13,10 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from verify.contract import Contract
-from verify.discovery import source_file
-from verify.harness.cache import cached, digest
-from verify.harness.compile import (
+from verify.contract.discovery import source_file
+from verify.contract.model import Contract
+from verify.harness.explain import explained
+from verify.harness.render import render
+from verify.system.resources import resource_folder
+from verify.toolchain.cache import cached, digest
+from verify.toolchain.compile import (
     BuildError,
     Command,
     Compilers,
@@ -28,10 +31,7 @@ from verify.harness.compile import (
     preprocessed,
     run_compiler,
 )
-from verify.harness.explain import explained
-from verify.harness.render import render
-from verify.harness.toolchain import Toolchain, ToolchainError, find_toolchain
-from verify.resources import resource_folder
+from verify.toolchain.toolchain import Toolchain, ToolchainError, find_toolchain
 
 FIXED_FLAGS = ("-std=c++17", "-O3", "-lineinfo", "--no-compress")
 WRAPPED = tuple(

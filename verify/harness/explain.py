@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from verify.contract import Contract, Global, Launcher
+from verify.contract.model import Contract, Global, Launcher
 
 _PLACE = re.compile(r"^harness\.cu\((\d+)\): ")
 _COUNT = re.compile(r"\d+ errors? detected in the compilation of")

@@ -6,10 +6,10 @@ import subprocess
 from pathlib import Path
 
 from verify.harness.build import BuildError
-from verify.harness.cache import cached, digest
-from verify.harness.toolchain import find_toolchain
-from verify.resources import resource_folder
-from verify.scratch import plain_link
+from verify.system.resources import resource_folder
+from verify.system.scratch import plain_link
+from verify.toolchain.cache import cached, digest
+from verify.toolchain.toolchain import find_toolchain
 
 _LIBRARY = "launch_fault_interposer.so"
 

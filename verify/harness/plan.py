@@ -7,11 +7,11 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from verify.case.pack import value_text
-from verify.contract import Contract, Expression
-from verify.expression import evaluate, names_in
+from verify.contract.expression import evaluate, names_in
+from verify.contract.model import Contract, Expression
+from verify.contract.slots import slots_of
 from verify.harness.build import Build
-from verify.harness.slots import slots_of
+from verify.wire.pack import value_text
 
 _TIMEOUT_SECONDS = 60.0
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import jinja2
 
-from verify.contract import Contract, Expression, Global, Launcher
-from verify.harness.compile import is_includable
-from verify.harness.slots import SM_COUNT, Slots, argument_kind, entry_arguments, slots_of
-from verify.resources import resource_folder
+from verify.contract.model import Contract, Expression, Global, Launcher
+from verify.contract.slots import SM_COUNT, Slots, argument_kind, entry_arguments, slots_of
+from verify.system.resources import resource_folder
+from verify.toolchain.compile import is_includable
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*(::[A-Za-z_]\w*)*$")
 _TOKEN = re.compile(r"\s*(::|[A-Za-z_]\w*|-?\d+[uUlL]*|[<>,*&])")

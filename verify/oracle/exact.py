@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import mpmath
 import numpy as np
 
-from verify.case.case import Case
+from verify.contract.case import Case
+from verify.contract.formats import round_to
 from verify.oracle.expectation import Quantity
-from verify.oracle.formats import round_to
 
 DIGITS = 50
 _AGREEMENT = 2.0**-40

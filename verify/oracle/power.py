@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from verify.case.case import Case
+from verify.contract.case import Case
+from verify.contract.formats import FORMATS, format_of
 from verify.oracle.expectation import Quantity
-from verify.oracle.formats import FORMATS, format_of
 from verify.oracle.visibility import unit_of
 
 Expected = Mapping[str, Quantity]

@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from verify.oracle.formats import FORMATS, round_to
+from verify.contract.formats import FORMATS, round_to
 
 _HOST = 2.0**-50
 """Relative allowance for the float64 arithmetic of the reference itself."""

@@ -14,9 +14,9 @@ from typing import Literal
 
 import numpy as np
 
-from verify.case.case import Case
+from verify.contract.case import Case
+from verify.contract.formats import format_of
 from verify.oracle.expectation import Quantity, expect
-from verify.oracle.formats import format_of
 
 REQUIRED = 8.0
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from verify.case.case import Case
-from verify.contract import Buffer
+from verify.contract.case import Case
+from verify.contract.model import Buffer
 
 LEGEND = "█ live   ▒ part live   · dead   | split edge   ' tile edge   > wrap to slot 0"
 _WIDTH = 96

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from verify.contract import Contract
-from verify.expression import ExpressionError, evaluate
-from verify.finding import Outcome, Verdict
+from verify.contract.expression import ExpressionError, evaluate
+from verify.contract.model import Contract
+from verify.finding.finding import Outcome, Verdict
 from verify.fixture.resolve import ResolvedFixture
 from verify.fixture.schema import FixtureError
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from verify.case.build import seeded_generator
-from verify.case.case import Case
 from verify.check.parity import applies
-from verify.contract import Contract
-from verify.finding import Outcome, Verdict, overall
+from verify.contract.case import Case
+from verify.contract.model import Contract
+from verify.finding.finding import Outcome, Verdict, overall
 from verify.fixture.axes import family_of
+from verify.fixture.cases import seeded_generator
 from verify.oracle.exact import sampled_disagreements
 from verify.oracle.expectation import OracleError, Quantity, expect
 

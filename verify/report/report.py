@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from verify.device.interface import DeviceInfo
-from verify.finding import EXIT_CODES, Finding, Outcome, Severity, Verdict, overall
+from verify.finding.finding import EXIT_CODES, Finding, Outcome, Severity, Verdict, overall
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def finding_as_json(finding: Finding) -> dict[str, Any]:
 
 def outcome_from_json(plain: Mapping[str, Any]) -> Outcome:
     """The outcome that :func:`outcome_as_json` wrote; how test workers share results."""
-    from verify.finding import SourceLine
+    from verify.finding.finding import SourceLine
 
     findings = tuple(
         Finding(

@@ -14,14 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from verify.case.case import Case
-from verify.case.expected import expected_bytes
-from verify.case.pack import write_pack
-from verify.contract import Contract
+from verify.contract.case import Case
+from verify.contract.discovery import source_file
+from verify.contract.model import Contract
 from verify.device.interface import DeviceInfo
 from verify.device.sanitizer.options import arguments
-from verify.discovery import source_file
-from verify.finding import Finding, Outcome, Severity
+from verify.finding.finding import Finding, Outcome, Severity
 from verify.harness.build import (
     FIXED_FLAGS,
     WRAPPED,
@@ -34,7 +32,9 @@ from verify.harness.build import (
 from verify.harness.render import render
 from verify.oracle.expectation import OracleError, Quantity, expect
 from verify.report.showing import Showing, showing
-from verify.resources import resource_folder
+from verify.system.resources import resource_folder
+from verify.wire.expected import expected_bytes
+from verify.wire.pack import write_pack
 
 if TYPE_CHECKING:
     from verify.check.subject import Subject

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from verify.case.case import Case
-from verify.case.run import Run
 from verify.check.carried import CALLS_BEFORE
 from verify.check.matrix import runs_for
+from verify.contract.case import Case
 from verify.device.interface import TOOLS, Tool
-from verify.finding import Finding
+from verify.finding.finding import Finding
+from verify.wire.run import Run
 
 PLAIN = (*TOOLS, "compare", "poison")
 """Checks whose runs are the matrix's own."""

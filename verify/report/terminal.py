@@ -10,9 +10,9 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from verify.finding import CHECKS, Finding, Outcome, Severity, Verdict
-from verify.printable import printable
+from verify.finding.finding import CHECKS, Finding, Outcome, Severity, Verdict
 from verify.report.report import KernelReport, Report, counts
+from verify.system.printable import printable
 
 _CELL = {
     Verdict.CLEAN: ("clean", "green"),

@@ -18,16 +18,16 @@ import pytest
 from filelock import FileLock
 from rich.text import Text
 
-from verify.blame import BlamedError
+from verify.contract.discovery import SUFFIX, contract_files_below
 from verify.device.select import NoDevice
-from verify.discovery import SUFFIX, contract_files_below
-from verify.finding import CHECKS, Outcome, Severity, Verdict, worse
-from verify.gate import usual_checks
-from verify.harness.cache import digest
+from verify.finding.finding import CHECKS, Outcome, Severity, Verdict, worse
+from verify.gate.blame import BlamedError
+from verify.gate.gate import usual_checks
 from verify.report.report import outcome_from_json
 from verify.report.terminal import finding_text
-from verify.scratch import make_scratch, sweep_scratch
+from verify.system.scratch import make_scratch, sweep_scratch
 from verify.testing.worker import Batch, Listing, Worker, device_of
+from verify.toolchain.cache import digest
 
 _RESULTS = pytest.StashKey[Path]()
 """The folder in which the workers of one test run, and only they, share results."""

@@ -20,18 +20,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from verify.blame import EXIT_INTERNAL, BlamedError, blame
-from verify.device.exec_watch import adopt_orphans
-from verify.device.guard import guarded
+from verify.contract.discovery import fixture_file, load_contract
 from verify.device.interface import Device
-from verify.device.process_group import end_descendants, end_group
 from verify.device.select import NoDevice, select_device
-from verify.discovery import fixture_file, load_contract
-from verify.finding import EXIT_USAGE
+from verify.finding.finding import EXIT_USAGE
 from verify.fixture.schema import load_fixtures
-from verify.gate import Selection, run_gate
+from verify.gate.blame import EXIT_INTERNAL, BlamedError, blame
+from verify.gate.gate import Selection, run_gate
 from verify.report.report import outcome_as_json
-from verify.scratch import make_scratch, sweep_scratch
+from verify.system.exec_watch import adopt_orphans
+from verify.system.guard import guarded
+from verify.system.process_group import end_descendants, end_group
+from verify.system.scratch import make_scratch, sweep_scratch
 
 
 @dataclass(frozen=True)

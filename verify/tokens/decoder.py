@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from verify.oracle.formats import encode, round_to
+from verify.contract.formats import encode, round_to
 from verify.tokens.model import Arrays, Attention, Layer, Model
 from verify.tokens.operations import Executor, Operation
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from verify.case.run import Run
 from verify.check.judge import observed_quantities, outside_bound
 from verify.check.subject import Subject
-from verify.contract import Contract
+from verify.contract.model import Contract
 from verify.device.interface import Device
 from verify.harness.build import Build, build_all
 from verify.harness.plan import query_plans
 from verify.oracle.expectation import expect
 from verify.tokens.operations import RESULT, CaseBuilder, Operation, Plans
+from verify.wire.run import Run
 
 _GUESSED_SM_COUNT = 132
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from verify.oracle.formats import decode, encode
+from verify.contract.formats import decode, encode
 
 Arrays = Mapping[str, np.ndarray]
 

@@ -12,12 +12,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from verify.case.case import Case
-from verify.contract import Contract
-from verify.discovery import find_contracts
+from verify.contract.case import Case
+from verify.contract.discovery import find_contracts
+from verify.contract.formats import round_to
+from verify.contract.model import Contract
 from verify.fixture.resolve import resolve_symbols
 from verify.fixture.schema import Fixture
-from verify.oracle.formats import round_to
 
 KERNELS = ("flash_decode", "fp4_matvec", "fp8_matvec")
 ACTIVATIONS = ("q", "k", "v", "x")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from verify.finding import Verdict
+from verify.finding.finding import Verdict
 from verify.tokens.decoder import Decoder, State
 from verify.tokens.device_path import Deviation
 from verify.tokens.model import Model

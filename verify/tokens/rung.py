@@ -6,10 +6,10 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from verify.contract import Contract
+from verify.contract.discovery import own_contract_files
+from verify.contract.model import Contract
 from verify.device.interface import Device
-from verify.discovery import own_contract_files
-from verify.finding import Finding, Outcome, Verdict
+from verify.finding.finding import Finding, Outcome, Verdict
 from verify.harness.build import BuildError
 from verify.tokens.device_path import KernelPath, PathError, Progress, build_kernels, launcher_plans
 from verify.tokens.model import Shape, build_model

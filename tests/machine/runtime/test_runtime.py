@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from verify.device.program import ProgramOptions, ProgramReport, compile_program, run_program
-from verify.harness.toolchain import Toolchain, find_toolchain
+from verify.toolchain.toolchain import Toolchain, find_toolchain
 
 PROGRAMS = Path(__file__).parent / "programs"
 SELF_CHECKING = (

@@ -5,10 +5,10 @@ It reads the whole allocation and masks afterwards, so it holds for finite dead 
 
 from __future__ import annotations
 
-from verify.case.attention_profiles import ATTENTION_PROFILES
-from verify.contract import Buffer, Contract, Launcher, Plan, Refusal, Symbol
-from verify.contracts.decode_attention import BUFFERS, SYMBOLS
-from verify.oracle.attention_pipeline import pipeline_error_model, pipeline_reference
+from verify.contract.model import Buffer, Contract, Launcher, Plan, Refusal, Symbol
+from verify.contracts.attention.operands import BUFFERS, SYMBOLS
+from verify.contracts.attention.pipeline import pipeline_error_model, pipeline_reference
+from verify.contracts.attention.profiles import ATTENTION_PROFILES
 
 CONTRACT = Contract(
     name="decode_pipeline",

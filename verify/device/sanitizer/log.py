@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from verify.device.interface import Tool, ToolRecord
-from verify.finding import Severity, SourceLine
+from verify.finding.finding import Severity, SourceLine
 
 TOOLKIT_PATH = re.compile(r"/(?:include|cccl|targets)/|\.hpp$")
 """Headers of the toolkit: a frame there is where the instruction is, not whose fault it is."""

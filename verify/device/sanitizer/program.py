@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from verify.device.sanitizer.options import Version
-from verify.harness.toolchain import find_toolchain
+from verify.toolchain.toolchain import find_toolchain
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from verify.device.interface import Tool, ToolRecord
 from verify.device.sanitizer.log import SanitizerLog, collapse
 from verify.device.sanitizer.text_log import text_records, text_summary
 from verify.device.sanitizer.xml_log import xml_records
-from verify.finding import Severity
+from verify.finding.finding import Severity
 
 
 def read_logs(tool: Tool, text: Path, xml: Path) -> SanitizerLog | None:

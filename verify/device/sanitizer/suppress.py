@@ -11,7 +11,7 @@ from pathlib import Path
 
 from verify.device.interface import ToolRecord
 from verify.device.sanitizer.options import Version
-from verify.finding import CHECKS, Finding, Outcome, Severity, SourceLine, Verdict
+from verify.finding.finding import CHECKS, Finding, Outcome, Severity, SourceLine, Verdict
 
 OWN_FILE = Path(__file__).with_name("suppressions.toml")
 FILE_NAME = OWN_FILE.name

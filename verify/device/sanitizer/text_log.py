@@ -12,7 +12,7 @@ from pathlib import Path
 
 from verify.device.interface import Tool, ToolRecord
 from verify.device.sanitizer.log import Access, Frame, blamed, race_record
-from verify.finding import Severity
+from verify.finding.finding import Severity
 
 PREFIX = "========="
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from verify.device.interface import Availability, Device, Job, Tool
 from verify.harness.build import architecture_flags
-from verify.harness.cache import cached, digest
-from verify.harness.compile import BuildError, Command, compile_folder, run_compiler
-from verify.harness.toolchain import Toolchain, ToolchainError, find_toolchain
+from verify.toolchain.cache import cached, digest
+from verify.toolchain.compile import BuildError, Command, compile_folder, run_compiler
+from verify.toolchain.toolchain import Toolchain, ToolchainError, find_toolchain
 
 FOLDER = Path(__file__).with_name("tripwires")
 SHARED = FOLDER / "tripwire.cuh"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from verify.device.interface import Tool, ToolRecord
 from verify.device.sanitizer.log import Access, Frame, blamed, race_record
-from verify.finding import Severity, SourceLine
+from verify.finding.finding import Severity, SourceLine
 
 
 def xml_records(tool: Tool, path: Path) -> Iterator[ToolRecord]:

@@ -1,1 +1,0 @@
-"""A case: kernel x fixture x data profile, as host arrays and byte runs."""

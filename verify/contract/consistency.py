@@ -1,0 +1,103 @@
+"""Rejects a contract whose names contradict each other: a misspelt one must not silently drop a check."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from verify.contract.default_profiles import DEFAULT_PROFILES
+from verify.contract.expression import ExpressionError, names_in
+from verify.contract.formats import FORMATS
+from verify.contract.model import Contract, DtypeChoice, Launcher
+from verify.contract.slots import SM_COUNT
+
+_ARCHITECTURE = re.compile(r"sm_(8\d|9\d|1\d\d)[af]?")
+_SIZE_OF = re.compile(r"bytes\((\w+)\)")
+
+
+def contradictions(contract: Contract, path: Path) -> Iterator[str]:
+    """One line for each name that a field uses and the contract does not have, with file and field."""
+    buffers = [b.name for b in contract.buffers]
+    symbols = [s.name for s in contract.declared_symbols]
+    values = value_names(contract)
+    profiles = [p.name for p in contract.profiles or DEFAULT_PROFILES]
+
+    def missing(field: str, names: Iterable[str], known: Iterable[str]) -> Iterator[str]:
+        for name in names:
+            if name not in known:
+                yield f"{path}: {field}: {name!r} is not one of {', '.join(known)}"
+
+    def unknown(field: str, expressions: Iterable[object], known: Iterable[str] = values) -> Iterator[str]:
+        for expression in expressions:
+            if not isinstance(expression, str):
+                continue  # a number, or a function of the case
+            try:
+                yield from missing(field, sorted(names_in(expression)), known)
+            except ExpressionError as error:
+                yield f"{path}: {field}: {error}"
+
+    def argument(field: str, argument: object, *more: str) -> Iterator[str]:
+        if isinstance(argument, str) and (sized := _SIZE_OF.fullmatch(argument)):
+            yield from missing(field, [sized[1]], buffers)
+        else:
+            yield from unknown(field, [argument], [*buffers, *values, *more])
+
+    for symbol in contract.declared_symbols:
+        yield from unknown(f"{symbol.name}: default", [symbol.default])
+    for buffer in contract.buffers:
+        if isinstance(buffer.dtype, DtypeChoice):
+            yield from missing(f"{buffer.name}: dtype", [buffer.dtype.symbol], symbols)
+            yield from missing(f"{buffer.name}: dtype", buffer.dtype.choices, list(FORMATS))
+        else:
+            yield from missing(f"{buffer.name}: dtype", [buffer.dtype], list(FORMATS))
+        yield from unknown(f"{buffer.name}: shape", buffer.shape)
+        yield from unknown(f"{buffer.name}: strides", buffer.strides or ())
+        if buffer.align < 1 or buffer.align & buffer.align - 1:
+            yield f"{path}: {buffer.name}: align: must be a power of two, is {buffer.align}"
+        formats = (buffer.dtype,) if isinstance(buffer.dtype, str) else buffer.dtype.choices
+        for name in formats:
+            if name in FORMATS and buffer.align < (size := FORMATS[name].itemsize):
+                yield f"{path}: {buffer.name}: align: is {buffer.align}, but one {name} takes {size} bytes"
+    for part in contract.intermediates:
+        yield from missing(f"{part.name}: dtype", [part.dtype], list(FORMATS))
+        yield from unknown(f"{part.name}: shape", part.shape)
+        yield from unknown(f"{part.name}: offset", [part.offset])
+    yield from missing("exact", (profile for profile, _ in contract.exact), profiles)
+    yield from missing("pinned", contract.pinned, symbols)
+    yield from unknown("pinned", contract.pinned.values())
+    yield from missing("captured_at", contract.captured_at, symbols)
+    yield from unknown("captured_at", contract.captured_at.values())
+    yield from missing("row_reads", contract.row_reads, buffers)
+    yield from unknown("row_reads", contract.row_reads.values())
+    structs = [e.struct for e in contract.entries if isinstance(e, Launcher) and e.struct is not None]
+    yield from unknown("instantiations", contract.instantiations.values())
+    if contract.plan is not None:
+        yield from missing("plan: promised", contract.plan.promised, contract.plan.fields)
+        yield from unknown("plan: promised", contract.plan.promised.values())
+    for refusal in contract.refusals:
+        yield from missing(f"refusal {refusal.name}", refusal.null, [*buffers, *structs])
+        yield from missing(f"refusal {refusal.name}", (*refusal.misalign, *refusal.shrink), buffers)
+        yield from missing(f"refusal {refusal.name}: symbols", refusal.symbols, symbols)
+        yield from unknown(f"refusal {refusal.name}: symbols", refusal.symbols.values())
+    for entry in contract.entries:
+        for given in entry.args.values() if isinstance(entry.args, Mapping) else entry.args:
+            yield from argument(f"{entry.function}: args", given, "stream")
+        if not isinstance(entry, Launcher):
+            yield from unknown(f"{entry.function}: geometry", (*entry.grid, *entry.block, entry.shared))
+    if contract.plan is not None:
+        for given in contract.plan.args or ():
+            yield from argument(f"{contract.plan.function}: args", given, SM_COUNT)
+    if not contract.architectures:
+        yield f"{path}: architectures: names none, so that nothing would be verified"
+    for architecture in contract.architectures:
+        if not _ARCHITECTURE.fullmatch(architecture):
+            yield f"{path}: architectures: {architecture!r} is not sm_80 or later"
+
+
+def value_names(contract: Contract) -> list[str]:
+    """What an expression of a contract or fixture may name: symbols, and what the plan decides."""
+    return [
+        *(s.name for s in contract.declared_symbols),
+        *(contract.plan.fields if contract.plan is not None else ()),
+    ]

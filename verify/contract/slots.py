@@ -1,0 +1,68 @@
+"""The scalar slots of a contract: which expressions a case evaluates, and in which order they are given.
+
+The rendered harness refers to slots by number and a case file lists their values, so a fixture can change
+every value without a rebuild. Both sides number through :func:`slots_of`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from verify.contract.model import Contract, Expression, Global, Launcher
+
+SM_COUNT = "sm_count"
+"""The name that a plan function's ``args`` give the multiprocessor count by."""
+
+_BYTES = re.compile(r"bytes\(\s*([A-Za-z_]\w*)\s*\)$")
+
+
+class ArgumentError(ValueError):
+    """An argument that names nothing of its contract; the message names contract and argument."""
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Distinct scalar expressions, in the order of their first use."""
+
+    expressions: tuple[Expression, ...]
+
+    def index(self, expression: Expression) -> int:
+        """Slot of an expression. Raises ValueError for one that no entry uses."""
+        return self.expressions.index(expression)
+
+
+def argument_kind(contract: Contract, argument: Expression) -> tuple[str, int]:
+    """("pointer", buffer index), ("bytes", buffer index), ("stream", 0) or ("value", 0) of an argument.
+
+    Raises ArgumentError for ``bytes(x)`` of an unknown buffer.
+    """
+    names = [b.name for b in contract.buffers]
+    if argument == "stream":
+        return "stream", 0
+    if argument in names:
+        return "pointer", names.index(str(argument))
+    if isinstance(argument, str) and (of := _BYTES.match(argument)):
+        if of[1] not in names:
+            raise ArgumentError(f"{contract.name}: {argument}: there is no buffer {of[1]!r}")
+        return "bytes", names.index(of[1])
+    return "value", 0
+
+
+def entry_arguments(entry: Launcher | Global) -> tuple[Expression, ...]:
+    """Arguments in call order, or the fields' values in the struct's."""
+    return tuple(entry.args.values()) if not isinstance(entry.args, tuple | list) else tuple(entry.args)
+
+
+def slots_of(contract: Contract) -> Slots:
+    """All scalar expressions of a contract's entries and plan."""
+    wanted: list[Expression] = []
+    for entry in contract.entries:
+        wanted.extend(a for a in entry_arguments(entry) if argument_kind(contract, a)[0] == "value")
+        if isinstance(entry, Global):
+            wanted.extend([*entry.grid, *entry.block, entry.shared])
+    if contract.plan is not None and contract.plan.args is not None:
+        wanted.extend(
+            a for a in contract.plan.args if a != SM_COUNT and argument_kind(contract, a)[0] == "value"
+        )
+    return Slots(tuple(dict.fromkeys(wanted)))

@@ -1,0 +1,1 @@
+"""Decode attention: operands, reference, bounds and data profiles, shared by its contracts."""

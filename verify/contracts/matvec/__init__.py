@@ -1,0 +1,1 @@
+"""The quantised matrix-vector product: reference, bounds and data profiles."""

@@ -1,0 +1,1 @@
+"""Findings and verdicts: what a check returns and a report prints."""

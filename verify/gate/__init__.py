@@ -1,0 +1,1 @@
+"""The gate: from what is selected to a report."""

@@ -1,0 +1,63 @@
+"""Whose error is it? An exception as one line for a person, and the exit code that goes with it."""
+
+from __future__ import annotations
+
+import traceback
+
+from verify.contract.discovery import ContractError
+from verify.contract.expression import ExpressionError
+from verify.contract.module import is_contract_code
+from verify.finding.finding import EXIT_USAGE
+from verify.fixture.cases import ProfileError
+from verify.fixture.schema import FixtureError
+from verify.gate.selection import SelectionError
+from verify.harness.build import BuildError
+
+EXIT_INTERNAL = 3
+
+USAGE_ERRORS = (ContractError, FixtureError, SelectionError, ExpressionError, ProfileError)
+"""Errors whose message is all that there is to say."""
+
+
+class BlamedError(Exception):
+    """An error of another process: args are the line and the exit code that :func:`blame` gave there."""
+
+
+def contract_frame(error: BaseException) -> traceback.FrameSummary | None:
+    """The innermost place in a contract's own code that an exception passed through."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((f for f in reversed(frames) if is_contract_code(f.filename)), None)
+
+
+def blame(error: BaseException) -> tuple[str, int]:
+    """One line that names file, line and error, and an exit code.
+
+    An exception that passed through a contract's own code is the contract's: usage, with the contract's line.
+    A ValueError is somebody's input. Anything else is a defect of the suite, and verifies nothing.
+    """
+    if isinstance(error, BlamedError):
+        message, code = error.args
+        return message, code
+    if isinstance(error, USAGE_ERRORS):
+        return str(error), EXIT_USAGE
+    if isinstance(error, BuildError):
+        return str(error), EXIT_INTERNAL
+    what = f"{type(error).__name__}: {_text(error)}"
+    own = contract_frame(error)
+    if own is not None:
+        return f"{own.filename}:{own.lineno}: in {own.name}: {what}", EXIT_USAGE
+    if isinstance(error, ValueError):
+        return _text(error), EXIT_USAGE
+    if isinstance(error, (OSError, MemoryError)):
+        return what, EXIT_INTERNAL
+    frames = traceback.extract_tb(error.__traceback__)
+    last = frames[-1] if frames else None
+    where = f" ({last.filename}:{last.lineno})" if last is not None else ""
+    return f"this is a defect of verify, not of the kernel: {what}{where}", EXIT_INTERNAL
+
+
+def _text(error: BaseException) -> str:
+    """The message; a KeyError's is its argument, not that argument's repr."""
+    if isinstance(error, KeyError) and error.args:
+        return str(error.args[0])
+    return " ".join(str(error).split())

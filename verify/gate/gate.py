@@ -1,0 +1,429 @@
+"""The gate: from a selection of kernels, fixtures and checks to a report.
+
+The steps are the way of the data: contracts and fixtures are loaded, the harness is rendered and built, the
+plan is asked, cases are built, checks run on the device, outcomes become the report.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from verify.check.compare import check_compare
+from verify.check.determinism import check_determinism
+from verify.check.launch import check_launch
+from verify.check.parity import check_parity
+from verify.check.poison import check_poison
+from verify.check.repeatable import with_tried_repeats
+from verify.check.sanitize import check_tools
+from verify.check.subject import Subject
+from verify.check.traffic import check_traffic
+from verify.contract.case import Case
+from verify.contract.discovery import SUFFIX, fixture_file, own_contract_files, source_file
+from verify.contract.model import Contract
+from verify.device.interface import TOOLS, Device, Tool
+from verify.device.sanitizer.suppress import suppression_notes, suppressions_of, without_suppressed
+from verify.finding.finding import Outcome
+from verify.fixture.axes import family_of
+from verify.fixture.cases import build_cases, first_case
+from verify.fixture.resolve import ResolvedFixture, resolve_fixtures
+from verify.fixture.schema import Fixture, load_fixtures
+from verify.gate.selection import SelectionError, select_names
+from verify.harness.build import Build, BuildError, build_harness
+from verify.harness.plan import query_plans, require_plans
+from verify.oracle.expectation import OracleError, Quantity, expect
+from verify.report.instantiations import (
+    fixtures_by_instantiation,
+    instantiations_text,
+    unmet_instantiations,
+)
+from verify.report.ladder import rungs
+from verify.report.report import KernelReport, Report
+from verify.report.reproduction import keep_reproductions
+from verify.tokens.rung import TopRung
+from verify.toolchain.cache import digest
+
+Check = Callable[[Subject], list[Outcome]]
+Progress = Callable[[str], None]
+
+PLANNED_MULTIPROCESSORS = 132
+"""What a plan is asked for where there is no device to ask: an H100 or H200."""
+
+NATIVE_CHECKS: Mapping[str, Check] = {
+    "compare": check_compare,
+    "poison": check_poison,
+    "determinism": check_determinism,
+    "launch": check_launch,
+    "parity": check_parity,
+}
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What to verify.
+
+    expression: ``-k`` over fixture names. fixtures: names instead of an expression; both empty means all.
+    checks: empty for the device's usual ones. architecture: None builds for the device's own. keep: where a
+    folder that reproduces a finding without Python is left; None: nowhere. ladder: every rung of the oracle
+    ladder, so the parity check and token parity as well.
+    """
+
+    contracts: tuple[Contract, ...]
+    expression: str | None = None
+    fixtures: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    strict: bool = False
+    architecture: str | None = None
+    keep: Path | None = None
+    ladder: bool = False
+
+    def select(self, names: Sequence[str]) -> Sequence[str]:
+        """The fixtures wanted, of all ``names``. Raises SelectionError when none is."""
+        return self.fixtures or select_names(names, self.expression)
+
+
+def keep_folder(selection: Selection, contract: Contract) -> Path | None:
+    """Where the folders of one contract's findings go: apart from those of another one of its name."""
+    namesakes = [c for c in selection.contracts if c.name == contract.name]
+    if selection.keep is None or len(namesakes) < 2:
+        return selection.keep
+    return selection.keep / f"{contract.name}-{digest([str(contract.file)])[:8]}"
+
+
+def narrowed(selection: Selection) -> Selection:
+    """Without the kernels of which no fixture is selected, before anything is built.
+
+    Raises SelectionError when none is left, FixtureError for a fixture file that cannot be read.
+    """
+    kept: list[Contract] = []
+    missed: list[SelectionError] = []
+    for contract in selection.contracts:
+        try:
+            selection.select([f.name for f in load_fixtures(fixture_file(contract), contract)])
+        except SelectionError as error:
+            missed.append(error)
+        else:
+            kept.append(contract)
+    if missed and not kept:
+        raise missed[0]
+    return replace(selection, contracts=tuple(kept))
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A kernel that is ready for a device: built, resolved, with all its cases.
+
+    expected: references and bounds by case, filled as they are asked for. known: how many fixtures the kernel
+    has, selected or not. bases: by fixture, what refusals start from, selected or not. agreed: by case, how
+    many elements of its expectation arbitrary precision has confirmed.
+    """
+
+    contract: Contract
+    build: Build
+    fixtures: tuple[ResolvedFixture, ...]
+    cases: Mapping[str, Mapping[str, Case]]
+    expected: dict[str, Mapping[str, Quantity]] = field(default_factory=dict)
+    known: int = 0
+    bases: Mapping[str, tuple[Fixture, Case]] = field(default_factory=dict)
+    agreed: dict[str, int] = field(default_factory=dict)
+
+
+def usual_checks(device: Device | None) -> tuple[str, ...]:
+    """The checks that a device can prove; ``traffic`` needs the CPU device, ``parity`` is asked for."""
+    tools: tuple[str, ...] = device.tools if device is not None else TOOLS
+    counted = ("traffic",) if device is not None and device.name == "cpu" else ()
+    return ("compare", "poison", *tools, *counted, "determinism", "launch")
+
+
+def argument_of(contract: Contract) -> str:
+    """How a contract is named on a command line: by name when it is ours, else by its file."""
+    own = contract.file in own_contract_files()
+    return contract.file.name.removesuffix(SUFFIX) if own else shlex.quote(str(contract.file))
+
+
+def prepare(
+    contract: Contract,
+    selected: Callable[[Sequence[str]], Sequence[str]],
+    architecture: str | Sequence[str] | None,
+    sm_count: int,
+    progress: Progress,
+    machine_code: bool = True,
+    before: Prepared | None = None,
+    changed: Callable[[Fixture], Fixture] = lambda fixture: fixture,
+) -> Prepared:
+    """Build the harness, resolve the selected fixtures, build their cases.
+
+    selected: from all fixture names to those wanted. sm_count: what the launcher's plan is asked for.
+    machine_code: False for a harness of PTX alone. before: the same kernel for another architecture; where a
+    fixture resolves to the same numbers, its cases and what they must give are taken from there. changed:
+    each fixture as it is to be used, such as with a larger batch.
+    Raises FixtureError, ContractError, SelectionError or BuildError, each one clear line.
+    """
+    fixtures = load_fixtures(fixture_file(contract), contract)
+    chosen = selected([f.name for f in fixtures])
+    wanted = [changed(f) for f in fixtures if f.name in chosen]
+    starting = _refusal_bases(contract, fixtures)
+    if before is not None and before.build.architectures == architecture:
+        build = before.build
+    else:
+        build = build_harness(contract, architecture, progress, machine_code=machine_code)
+
+    def ask(requests: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, int]]:
+        return query_plans(build, contract, requests, sm_count)
+
+    asked = resolve_fixtures([*wanted, *starting], contract, ask if contract.plan else None)
+    resolved, starts = asked[: len(wanted)], asked[len(wanted) :]
+    progress(f"{contract.name}: building {len(resolved)} fixtures' cases")
+    same = {r.fixture.name for r in resolved if before is not None and r in before.fixtures}
+    cases = {
+        r.fixture.name: before.cases[r.fixture.name]
+        if before is not None and r.fixture.name in same
+        else {c.profile: c for c in build_cases(contract, r)}
+        for r in resolved
+    }
+    expected = {
+        case.id: before.expected[case.id]
+        for name in same
+        for case in cases[name].values()
+        if before is not None and case.id in before.expected
+    }
+    bases = {r.fixture.name: (r.fixture, first_case(contract, r)) for r in starts}
+    agreed = {case: n for case, n in before.agreed.items() if case in expected} if before is not None else {}
+    return Prepared(contract, build, resolved, cases, expected, len(fixtures), bases, agreed)
+
+
+def _refusal_bases(contract: Contract, fixtures: Sequence[Fixture]) -> list[Fixture]:
+    """The fixtures that refusals start from: the contract's first, and those that they name."""
+    named = {refusal.fixture for refusal in contract.refusals}
+    named |= {fixtures[0].name} if named else set()
+    return [f for f in fixtures if f.name in named or family_of(f.name) in named]
+
+
+@dataclass(frozen=True)
+class Target:
+    """One kernel on one device for one architecture. built: what its one harness is compiled for."""
+
+    contract: Contract
+    device: Device | None
+    architecture: str
+    sm_count: int
+    built: tuple[str, ...]
+
+
+def targets_of(selection: Selection, device: Device | None) -> list[Target]:
+    """What a run goes over: on the CPU device, each architecture that a contract names."""
+    targets = []
+    for contract in selection.contracts:
+        wanted = (selection.architecture,) if selection.architecture else contract.architectures
+        if device is None:
+            targets.append(Target(contract, None, wanted[-1], PLANNED_MULTIPROCESSORS, (wanted[-1],)))
+            continue
+        variants = [(variant, variant.info()) for variant in device.variants(wanted)]
+        built = tuple(selection.architecture or info.architecture for _, info in variants)
+        targets += [
+            Target(contract, variant, architecture, info.sm_count, built)
+            for (variant, info), architecture in zip(variants, built, strict=True)
+        ]
+    return targets
+
+
+def run_gate(selection: Selection, device: Device | None, missing: str, progress: Progress) -> Report:
+    """Verify everything selected. missing: why there is no device, when there is none.
+
+    With no device, what can run without one does (fixtures, build, oracle), and every check is ``not run``.
+    """
+    started = time.monotonic()
+    checks = selection.checks or usual_checks(device)
+    if selection.ladder and "parity" not in checks:
+        checks = (*checks, "parity")
+    targets = targets_of(selection, device)
+    top = TopRung(selection.ladder, missing, progress)
+    with (
+        tempfile.TemporaryDirectory(prefix="verify-") as scratch,
+        ThreadPoolExecutor(len(os.sched_getaffinity(0))) as compilers,
+    ):
+        # Later kernels compile while earlier ones run. What fails here fails again, and is told, in its turn.
+        begun = {id(target.contract) for target in targets[:1]}
+        for target in targets:
+            if id(target.contract) not in begun:
+                begun.add(id(target.contract))
+                compilers.submit(build_harness, target.contract, target.built, progress)
+        ready: dict[int, Prepared] = {}
+        reports = [
+            _run_target(target, selection, checks, missing, Path(scratch) / str(n), progress, top, ready)
+            for n, target in enumerate(targets)
+        ]
+    notes = notes_of(device, selection.contracts, [o for report in reports for o in report.outcomes])
+    info = device.info() if device is not None else None
+    return Report(tuple(reports), info, tuple(checks), notes, time.monotonic() - started, selection.strict)
+
+
+def _run_target(
+    target: Target,
+    selection: Selection,
+    checks: Sequence[str],
+    missing: str,
+    scratch: Path,
+    progress: Progress,
+    top: TopRung,
+    prepared: dict[int, Prepared],
+) -> KernelReport:
+    begun = time.monotonic()
+    contract = target.contract
+
+    def say(text: str) -> None:
+        progress(f"{target.architecture} {text}")
+
+    say(f"{contract.name}: building the harness")
+    try:
+        before = prepared.get(id(contract))  # not by its name, which another contract may have as well
+        ready = prepare(contract, selection.select, target.built, target.sm_count, say, before=before)
+        prepared[id(contract)] = ready
+    except BuildError as error:
+        return _unbuilt(target, selection, checks, str(error), time.monotonic() - begun, top)
+    if target.device is None:
+        outcomes = _without_device(ready, checks, missing)
+    else:
+        outcomes = run_checks(ready, target.device, checks, scratch, selection, say)
+    device = target.device.name if target.device is not None else None
+    rung = top.of(contract, target.device, target.architecture)
+    outcomes += [rung.outcome(contract.name)] if rung is not None else []
+    climbed = rungs(
+        contract, ready.cases, outcomes, device, top.text(contract, rung), ready.expected, ready.agreed
+    )
+    # An oracle that arbitrary precision contradicts may judge nothing, so its word is not a clean verdict.
+    outcomes += [
+        Outcome.inconclusive("compare", contract.name, ready.fixtures[0].fixture.name, f"{rung} {text}")
+        for rung, text in climbed.items()
+        if text.startswith("failed")
+    ]
+    by_instantiation = fixtures_by_instantiation(contract, ready.fixtures)
+    instantiations = instantiations_text(by_instantiation, outcomes)
+    # A selection leaves out what it leaves out; all fixtures together must run everything.
+    if len(ready.fixtures) == ready.known:
+        outcomes += unmet_instantiations(contract, by_instantiation, ready.fixtures)
+    return KernelReport(
+        contract.name,
+        source_file(contract).name,
+        target.architecture,
+        {r.fixture.name: r.fixture.pins for r in ready.fixtures},
+        tuple(outcomes),
+        climbed,
+        time.monotonic() - begun,
+        instantiations,
+    )
+
+
+def _unbuilt(
+    target: Target, selection: Selection, checks: Sequence[str], why: str, seconds: float, top: TopRung
+) -> KernelReport:
+    """A kernel whose harness does not compile: nothing of it was verified, and the others go on."""
+    contract = target.contract
+    fixtures = load_fixtures(fixture_file(contract), contract)
+    chosen = selection.select([f.name for f in fixtures])
+    pins = {f.name: f.pins for f in fixtures if f.name in chosen}
+    outcomes = [Outcome.inconclusive(check, contract.name, name, why) for name in pins for check in checks]
+    source = source_file(contract)
+    return KernelReport(
+        contract.name,
+        source.name,
+        target.architecture,
+        pins,
+        tuple(outcomes),
+        rungs(contract, {}, outcomes, None, top.text(contract, None)),
+        seconds,
+    )
+
+
+def notes_of(
+    device: Device | None, contracts: Sequence[Contract], outcomes: Sequence[Outcome]
+) -> tuple[str, ...]:
+    """What the report must print: the device's own notes, and the known false alarms that it leaves out."""
+    known = dict.fromkeys(s for contract in contracts for s in suppressions_of(contract.directory))
+    notes = suppression_notes(known, date.today(), outcomes)
+    return (*(device.notes() if device is not None else ()), *notes)
+
+
+def run_checks(
+    ready: Prepared,
+    device: Device,
+    checks: Sequence[str],
+    folder: Path,
+    selection: Selection,
+    progress: Progress,
+) -> list[Outcome]:
+    """The outcomes of the checks, with packs and outputs in ``folder``.
+
+    The tools and the count of traffic run beside the other checks, which spend their time in the oracle.
+    """
+    subject = Subject(
+        ready.contract,
+        ready.fixtures,
+        ready.cases,
+        ready.build.binary,
+        device,
+        folder,
+        argument=argument_of(ready.contract),
+        strict=selection.strict,
+        progress=progress,
+        plans=lambda asked: require_plans(ready.build, ready.contract, asked, device.info().sm_count),
+        offers=lambda asked: query_plans(ready.build, ready.contract, asked, device.info().sm_count),
+        bases=ready.bases,
+        _expected=ready.expected,
+    )
+    tools: list[Tool] = [t for t in TOOLS if t in checks]
+    outcomes: list[Outcome] = []
+    with ThreadPoolExecutor(1) as beside:
+        waiting = [beside.submit(check_tools, subject, tools)] if tools else []
+        waiting += [beside.submit(check_traffic, subject)] if "traffic" in checks else []
+        for check in checks:
+            if check in NATIVE_CHECKS:
+                progress(f"{ready.contract.name}: {check}")
+                outcomes += NATIVE_CHECKS[check](subject)
+        if waiting:
+            progress(f"{ready.contract.name}: waiting for what runs beside")
+        for done in waiting:
+            outcomes += done.result()
+    outcomes = _unsuppressed(outcomes, subject)
+    native = {check: run for check, run in NATIVE_CHECKS.items() if check in checks}
+    outcomes = with_tried_repeats(outcomes, subject, native, selected=len(subject.cases) < ready.known)
+    if (kept := keep_folder(selection, ready.contract)) is not None:
+        outcomes = keep_reproductions(outcomes, subject, ready.build, kept)
+    return outcomes
+
+
+def _unsuppressed(outcomes: Sequence[Outcome], subject: Subject) -> list[Outcome]:
+    """Without the known false alarms of checks that are no tool's; a tool's outcomes name those left out."""
+    known = suppressions_of(subject.contract.directory)
+    source, today = source_file(subject.contract), date.today()
+    kept = []
+    for outcome in outcomes:
+        if outcome.check in TOOLS:
+            used = tuple(str(s) for s in known if s.tool == outcome.check and str(s) in subject.suppressed)
+            kept.append(replace(outcome, suppressed=used))
+        else:
+            kept.append(without_suppressed(outcome, known, source, today, subject.strict))
+    return kept
+
+
+def _without_device(ready: Prepared, checks: Sequence[str], missing: str) -> list[Outcome]:
+    """Not run, with the reason; but the oracle is computed, so that a contract's own fault shows today."""
+    name = ready.contract.name
+    outcomes = []
+    for fixture, cases in ready.cases.items():
+        try:
+            for case in cases.values():
+                expect(case)
+        except OracleError as error:
+            outcomes.append(Outcome.inconclusive("compare", name, fixture, str(error)))
+        else:
+            outcomes += [Outcome.not_run(check, name, fixture, missing) for check in checks]
+    return outcomes

@@ -1,0 +1,134 @@
+"""Several kernels side by side, a process each, on the CPU device.
+
+The gate of one kernel spends most of its time in the oracle, which is Python and holds one core. Processes of
+their own share nothing but the build cache. On a GPU kernels stay in one process, which leases it.
+
+A worker is this module run as a program: it reads one pickled :class:`Work` and writes pickled answers, lines
+of progress first (``str``) and then the kernel's reports (``tuple``) or the error (:class:`BlamedError`).
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from verify.contract.discovery import find_contracts
+from verify.device.cpu import CpuDevice
+from verify.device.interface import Device
+from verify.finding.finding import EXIT_USAGE
+from verify.gate.blame import EXIT_INTERNAL, BlamedError, blame
+from verify.gate.gate import Progress, Selection, keep_folder, narrowed, notes_of, run_gate, usual_checks
+from verify.report.report import KernelReport, Report
+from verify.system.exec_watch import adopt_orphans
+from verify.system.guard import guarded
+from verify.system.process_group import end_descendants, end_group
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a worker is asked for.
+
+    kernel: the contract's file, for its functions do not travel. selection: without contracts. architecture:
+    of the CPU device.
+    """
+
+    kernel: str
+    selection: Selection
+    architecture: str
+
+
+def run_kernels(selection: Selection, device: Device | None, missing: str, progress: Progress) -> Report:
+    """What :func:`verify.gate.gate.run_gate` gives, sooner where there are several kernels and cores.
+
+    Kernels without a selected fixture are left out. Raises what it raises, SelectionError when no kernel has
+    one, and BlamedError for any error of a kernel that has a process of its own.
+    """
+    selection = narrowed(selection)
+    processes = min(len(selection.contracts), len(os.sched_getaffinity(0)))
+    # The top rung is climbed once for all kernels.
+    if not isinstance(device, CpuDevice) or processes < 2 or selection.ladder:
+        return run_gate(selection, device, missing, progress)
+    started = time.monotonic()
+    wanted = []
+    for contract in selection.contracts:
+        given = replace(selection, contracts=(), keep=keep_folder(selection, contract))
+        wanted.append(Work(str(contract.file), given, device.architecture))
+    with ThreadPoolExecutor(processes) as pool:
+        try:
+            reports = [r for part in pool.map(lambda work: _ask(work, progress), wanted) for r in part]
+        except BaseException:
+            end_descendants()  # or the pool would wait for kernels that nobody wants any more
+            raise
+    return Report(
+        tuple(reports),
+        device.info(),
+        tuple(selection.checks or usual_checks(device)),
+        notes_of(device, selection.contracts, [o for report in reports for o in report.outcomes]),
+        time.monotonic() - started,
+        selection.strict,
+    )
+
+
+def _ask(work: Work, progress: Progress) -> Sequence[KernelReport]:
+    """Start a worker and listen until it has answered."""
+    command = (sys.executable, "-m", "verify.gate.side_by_side")
+    # What it leaves when it is killed goes with this process's own scratch.
+    scratch = {**os.environ, "TMPDIR": tempfile.gettempdir()}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with guarded(command, env=scratch, start_new_session=True, **pipes) as process:
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            with process.stdin as stdin:
+                pickle.dump(work, stdin)
+            while isinstance(answer := pickle.load(process.stdout), str):
+                progress(answer)
+        except (EOFError, OSError, pickle.UnpicklingError):
+            end_group(process)
+            code = process.returncode
+            how = f"{work.kernel}: its process ended with code {code} before its report"
+            # By itself it ends that way only when the contract makes it.
+            raise BlamedError(how, EXIT_INTERNAL if code is None or code < 0 else EXIT_USAGE) from None
+        finally:
+            end_group(process)
+    if isinstance(answer, BlamedError):
+        raise answer
+    return answer
+
+
+def _answer() -> None:
+    """The worker's side."""
+    work: Work = pickle.load(sys.stdin.buffer)
+    adopt_orphans(True)  # a launcher's daemons end with its kernel
+    # What a contract prints goes to standard error: standard output is for the answers.
+    answers, speaking = os.fdopen(os.dup(1), "wb"), threading.Lock()
+    os.dup2(2, 1)
+
+    def say(answer: str | tuple[KernelReport, ...] | BlamedError) -> None:
+        with speaking:
+            pickle.dump(answer, answers)
+            answers.flush()
+
+    try:
+        whole = replace(work.selection, contracts=find_contracts([work.kernel]))
+        device = CpuDevice(work.architecture)
+        say(run_gate(whole, device, "", say).kernels)
+    except BaseException as error:
+        # Where it happened does not travel either, so who is to blame is found here.
+        say(BlamedError(*blame(error)))
+    finally:
+        end_descendants()
+
+
+if __name__ == "__main__":
+    # By its name, so that what is pickled here is what it is there.
+    from verify.gate import side_by_side
+
+    side_by_side._answer()

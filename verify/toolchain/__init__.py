@@ -1,0 +1,1 @@
+"""Compilers: found, run, and their results kept."""

@@ -1,0 +1,334 @@
+"""Finds the CUDA toolchain: PyPI wheels of the running Python first, then the system's toolkit.
+
+Wheels land under ``nvidia/cu13`` in site-packages. Their runtime has ``libcudart.so.13`` without the
+``libcudart.so`` that ``-cudart shared`` looks for, hence the other way of linking. Nothing here runs a CUDA
+program; versions come from the tools' own ``--version``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sysconfig
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+Origin = Literal["pip", "system"]
+
+NVCC_WHEELS = (
+    "nvidia-cuda-nvcc",
+    "nvidia-cuda-crt",
+    "nvidia-nvvm",
+    "nvidia-cuda-runtime",
+    "nvidia-cuda-cccl",
+    "nvidia-nvtx",
+)
+
+
+class ToolchainError(RuntimeError):
+    """No usable compiler; the message says what to install."""
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """What was found. Paths are None where a part is missing, and ``missing`` says so in one line each.
+
+    origin: whether nvcc comes from wheels or from the system. version: of nvcc, "13.5". root: what nvcc's
+    own folder is in (``nvidia/cu13``, ``/usr/local/cuda``). library: the folder of ``libcudart.so.13``.
+    nvtx: the folder that holds ``nvtx3/`` when the compiler does not find it by itself.
+    sanitizer_version: "2026.4.0.0".
+    """
+
+    origin: Origin
+    nvcc: Path | None
+    version: str
+    root: Path | None
+    library: Path | None
+    nvtx: Path | None
+    gxx: Path | None
+    gxx_version: str
+    sanitizer: Path | None
+    sanitizer_version: str
+    cuobjdump: Path | None
+    nvdisasm: Path | None
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def can_build(self) -> bool:
+        """True when a harness can be compiled and linked."""
+        return not self.missing.keys() & {"nvcc", "g++", "libcudart", "headers", "nvtx"}
+
+    @property
+    def release(self) -> tuple[int, int]:
+        """nvcc's version as numbers, (0, 0) when there is none."""
+        found = re.match(r"(\d+)\.(\d+)", self.version)
+        return (int(found[1]), int(found[2])) if found else (0, 0)
+
+    def require_build(self) -> None:
+        """Raises ToolchainError with what is missing."""
+        if not self.can_build:
+            raise ToolchainError("cannot compile: " + "; ".join(self.missing.values()))
+
+    def link_flags(self) -> tuple[str | Path, ...]:
+        """Flags that link a program to the shared runtime, so that a device may replace it."""
+        assert self.library is not None
+        if (self.library / "libcudart.so").exists():
+            return ("-cudart", "shared", "-L", self.library)
+        return ("-cudart", "none", "-L", self.library, "-l:libcudart.so.13")
+
+    def include_flags(self) -> tuple[str | Path, ...]:
+        """Include folders beyond nvcc's own."""
+        return ("-I", self.nvtx) if self.nvtx is not None else ()
+
+    def environment(self) -> dict[str, str]:
+        """What a compile needs: g++ and nvcc on the path, and nothing of the caller's compiler settings."""
+        folders = [str(tool.parent) for tool in (self.nvcc, self.gxx) if tool is not None]
+        kept = {k: v for k, v in os.environ.items() if k in ("HOME", "TMPDIR", "LANG", "LC_ALL", "TERM")}
+        # What a source makes of the time of day must not be another one at every look.
+        return {**kept, "PATH": os.pathsep.join([*folders, "/usr/bin", "/bin"]), "SOURCE_DATE_EPOCH": "0"}
+
+    def run_environment(self) -> dict[str, str]:
+        """The caller's environment with the runtime library findable, for running a harness natively."""
+        paths = [str(self.library)] if self.library else []
+        inherited = os.environ.get("LD_LIBRARY_PATH")
+        return {
+            **os.environ,
+            "LD_LIBRARY_PATH": os.pathsep.join([*paths, *([inherited] if inherited else [])]),
+        }
+
+    @property
+    def identity(self) -> str:
+        """What a build depends on: compiler versions and places."""
+        return f"nvcc {self.version} {self.nvcc} g++ {self.gxx_version} {self.library}"
+
+
+def find_toolchain(prefer: Origin | Literal["auto"] = "auto") -> Toolchain:
+    """The toolchain of this machine.
+
+    prefer: ``auto`` takes the wheels' nvcc when they are whole, else the system's; ``pip`` and ``system``
+    take that one only. VERIFY_TOOLCHAIN overrides ``auto``. Tools that have no part in building (the
+    sanitizer, cuobjdump) are taken from wherever they are, wheels first; VERIFY_SANITIZER names a
+    compute-sanitizer, or a folder that a wheel was unpacked to.
+    """
+    if prefer == "auto":
+        wanted = os.environ.get("VERIFY_TOOLCHAIN", "auto")
+        if wanted not in ("auto", "pip", "system"):
+            raise ValueError(f"VERIFY_TOOLCHAIN: must be pip, system or auto, is {wanted!r}")
+    else:
+        wanted = prefer
+    if wanted != "auto":
+        return _find("pip" if wanted == "pip" else "system")
+    wheels = _find("pip")
+    if wheels.can_build:
+        return wheels
+    system = _find("system")
+    return system if system.can_build or system.nvcc is not None else wheels
+
+
+def wheel_roots() -> list[Path]:
+    """Folders of NVIDIA's wheels in this Python's site-packages, ``nvidia/cu13`` first."""
+    roots: list[Path] = []
+    for key in ("purelib", "platlib"):
+        base = Path(sysconfig.get_paths()[key]) / "nvidia"
+        roots.extend([base / "cu13", *(sorted(base.glob("*")) if base.is_dir() else [])])
+    return [root for root in dict.fromkeys(roots) if root.is_dir()]
+
+
+def _system_roots() -> Iterator[Path]:
+    for name in ("CUDA_HOME", "CUDA_PATH"):
+        if os.environ.get(name):
+            yield Path(os.environ[name])
+    on_path = shutil.which("nvcc")
+    if on_path:
+        yield _nvcc_home(Path(on_path))
+    yield Path("/usr/local/cuda")
+    yield from sorted(Path("/usr/local").glob("cuda-*"), reverse=True)
+
+
+def _nvcc_home(nvcc: Path) -> Path:
+    """The toolkit of an nvcc on the path, which may be a script that starts the real one."""
+    resolved = nvcc.resolve()
+    home = resolved.parent.parent
+    if (home / "include" / "cuda_runtime.h").exists():
+        return home
+    listed = _output([str(nvcc), "--dryrun", "-x", "cu", "/dev/null"])
+    top = re.search(r"_HERE_=(\S+)", listed)
+    return Path(top[1]).parent if top else home
+
+
+@lru_cache(maxsize=8)
+def _find_cached(origin: Origin, _key: tuple[str, ...]) -> Toolchain:
+    wheels, system = wheel_roots(), list(dict.fromkeys(_system_roots()))
+    mine, others = (wheels, system) if origin == "pip" else (system, wheels)
+    missing: dict[str, str] = {}
+
+    nvcc = _tool(mine, "nvcc")
+    version = _version(nvcc, r"release (\d+\.\d+)")
+    if nvcc is None:
+        missing["nvcc"] = (
+            f"nvcc is missing: pip install {' '.join(NVCC_WHEELS)}"
+            if origin == "pip"
+            else "nvcc is missing: install the CUDA toolkit 13 or put its nvcc on PATH"
+        )
+    elif int(version.partition(".")[0] or 0) < 13:
+        missing["nvcc"] = f"{nvcc} is release {version or 'unknown'}; 13.0 or later is needed"
+    root = nvcc.parent.parent if nvcc is not None else None
+    if root is not None and not (root / "include" / "cuda_runtime.h").exists():
+        real = _nvcc_home(nvcc) if nvcc is not None else root
+        root = real
+    roots = [root] if root is not None else []
+
+    if root is not None:
+        include = root / "include"
+        absent = [h for h in ("cuda_runtime.h", "crt/host_config.h") if not (include / h).exists()]
+        if not any((folder / "nv" / "target").exists() for folder in (include, include / "cccl")):
+            absent.append("nv/target")
+        if absent:
+            wheels_needed = "nvidia-cuda-runtime nvidia-cuda-crt nvidia-cuda-cccl"
+            missing["headers"] = f"{include} lacks {', '.join(absent)}: install {wheels_needed}"
+    library = next(
+        (d for r in roots for d in (r / "lib64", r / "lib") if (d / "libcudart.so.13").exists()), None
+    )
+    if library is None:
+        missing["libcudart"] = "libcudart.so.13 is missing: pip install nvidia-cuda-runtime"
+    nvtx = next(
+        (r / "include" for r in [*roots, *mine, *others] if (r / "include/nvtx3/nvToolsExtMem.h").exists()),
+        None,
+    )
+    if nvtx is None:
+        missing["nvtx"] = "nvtx3/nvToolsExtMem.h is missing: pip install nvidia-nvtx"
+
+    found_gxx = shutil.which("g++") or shutil.which("g++", path="/usr/bin:/usr/local/bin")
+    gxx = Path(found_gxx) if found_gxx else None
+    if gxx is None:
+        missing["g++"] = "g++ is missing: install the system's C++ compiler (apt install g++)"
+
+    everywhere = [*wheels, *system]
+    sanitizer = _sanitizer(everywhere)
+    sanitizer_version = _version(sanitizer, r"[Vv]ersion (\d+(?:\.\d+)+)")
+    if sanitizer is None:
+        missing["compute-sanitizer"] = (
+            "compute-sanitizer is missing: pip install nvidia-cuda-sanitizer-api, or set VERIFY_SANITIZER"
+        )
+    cuobjdump = _tool(everywhere, "cuobjdump")
+    if cuobjdump is None:
+        missing["cuobjdump"] = "cuobjdump is missing: pip install nvidia-cuda-cuobjdump"
+    nvdisasm = _tool(everywhere, "nvdisasm")
+    return Toolchain(
+        origin=origin,
+        nvcc=nvcc,
+        version=version,
+        root=root,
+        library=library,
+        nvtx=nvtx,
+        gxx=gxx,
+        gxx_version=_output([str(gxx), "-dumpfullversion"]).strip() if gxx else "",
+        sanitizer=sanitizer,
+        sanitizer_version=sanitizer_version,
+        cuobjdump=cuobjdump,
+        nvdisasm=nvdisasm,
+        missing=missing,
+    )
+
+
+def _find(origin: Origin) -> Toolchain:
+    watched = ("PATH", "CUDA_HOME", "CUDA_PATH", "VERIFY_SANITIZER")
+    return _find_cached(origin, tuple(os.environ.get(name, "") for name in watched))
+
+
+def _tool(roots: list[Path], name: str) -> Path | None:
+    return next((root / "bin" / name for root in roots if (root / "bin" / name).is_file()), None)
+
+
+def _sanitizer(roots: list[Path]) -> Path | None:
+    """The compute-sanitizer executable itself (not the wheel's starter script), made executable."""
+    given = os.environ.get("VERIFY_SANITIZER")
+    places: list[Path] = []
+    if given:
+        named = Path(given)
+        if named.is_file():
+            return _executable(named)
+        places.extend(sorted(named.rglob("compute-sanitizer/compute-sanitizer")) if named.is_dir() else [])
+        places.append(named / "compute-sanitizer")
+    for root in roots:
+        places.extend(
+            [
+                root / "compute-sanitizer/compute-sanitizer",
+                root / "extras/compute-sanitizer/compute-sanitizer",
+            ]
+        )
+        places.append(root / "bin" / "compute-sanitizer")
+    found = next((place for place in places if place.is_file()), None)
+    if found is None:
+        on_path = shutil.which("compute-sanitizer")
+        found = Path(on_path) if on_path else None
+    return _executable(found) if found is not None else None
+
+
+def _executable(tool: Path) -> Path | None:
+    """The tool with its executable bits set, as far as this user may; a wheel unpacked by hand lacks them."""
+    mode = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
+    for file in (tool, *(p for p in tool.parent.iterdir() if p.name.startswith("TreeLauncher"))):
+        if file.is_file() and not os.access(file, os.X_OK):
+            try:
+                file.chmod(file.stat().st_mode | mode)
+            except OSError:
+                return _executable_copy(tool)
+    return tool
+
+
+def _executable_copy(tool: Path) -> Path | None:
+    """A copy of the tool's folder where it may be made executable: in the build cache."""
+    from verify.toolchain.cache import cache_folder
+
+    target = cache_folder() / "sanitizer" / re.sub(r"[^A-Za-z0-9]+", "_", str(tool.parent.resolve()))[-80:]
+    if not (target / tool.name).is_file():
+        partial = target.with_name(f"{target.name}.{os.getpid()}")
+        shutil.copytree(tool.parent, partial, ignore=shutil.ignore_patterns("docs"))
+        for file in partial.iterdir():
+            if file.is_file():
+                file.chmod(0o755)
+        try:
+            partial.rename(target)
+        except OSError:
+            shutil.rmtree(partial)
+    return target / tool.name if (target / tool.name).is_file() else None
+
+
+def _version(tool: Path | None, pattern: str) -> str:
+    if tool is None:
+        return ""
+    found = re.search(pattern, _output([str(tool), "--version"]))
+    return found[1] if found else ""
+
+
+def _output(command: list[str]) -> str:
+    environment = {**os.environ, "PATH": os.environ.get("PATH", "") or "/usr/bin:/bin"}
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=60, env=environment, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout + done.stderr
+
+
+def print_toolchain() -> None:
+    """What was found and what is missing, for a log's first lines."""
+    tools = find_toolchain()
+    if tools.nvcc is not None:
+        print(f"nvcc {tools.version} ({tools.origin}: {tools.nvcc}), g++ {tools.gxx_version}")
+    if tools.sanitizer is not None:
+        print(f"compute-sanitizer {tools.sanitizer_version} ({tools.sanitizer})")
+    for reason in tools.missing.values():
+        print(reason)
+
+
+if __name__ == "__main__":
+    print_toolchain()

@@ -1,0 +1,1 @@
+"""What goes to the harness and comes back: runs, packs, fills, byte spans, expected answers."""

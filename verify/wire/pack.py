@@ -1,0 +1,347 @@
+"""The files between Python and the harness: a pack goes in, one output file a run comes back.
+
+Pack manifest (text): ``verify-pack 1``, then one line a run::
+
+    run ID case FILE captured FILE|- mode MODE dead FILL workspace FILL output FILL shared FILL|-
+        repeats N differing keep|count placement exact|offset null NAMES|- misalign NAME:BYTES,...|-
+        shrink NAME:BYTES,...|-
+
+FILE is relative to the manifest. ``placement offset`` puts the base pointers at exactly the promised
+alignment, behind a watched guard; ``exact`` makes each allocation end and begin with its buffer. Which one a
+run gets depends on its fill, so that a poison check, which compares fills, compares placements too.
+
+Case file (data only): lines of text, then binary at the offset that the last line names, little-endian::
+
+    verify-case 1
+    id KERNEL/FIXTURE/PROFILE
+    sparse 0|1
+    value i:INTEGER|f:HEXFLOAT          one line a slot, in the order of verify.contract.slots
+    buffer NAME role in|out|inout|workspace element BYTES bytes BYTES align BYTES
+           overread strict|masked read 0|1 live RUNS promised RUNS data BYTES
+    fill NAME HEX                       element patterns of the buffer above, several for a hashed choice
+    payload OFFSET
+
+The payload has, for each buffer in turn, its live runs and promised runs (uint64 pairs: byte offset, byte
+length), then the live runs' bytes. ``read 1`` asks for all of the buffer's bytes afterwards.
+
+Output file: lines ``run``, ``mode``, ``returned`` (the error's name), ``kernels``, ``held`` (bytes of
+device memory that calls kept), ``shared`` (multiprocessors whose shared memory was dirtied), ``intrusions``
+and ``differences`` (how many; the first 256 follow one a line as ``intrusion BUFFER OFFSET COUNT`` and
+``difference REPEAT BUFFER OFFSET COUNT``), ``data BUFFER PART BYTES``, ``payload``; then the data in the
+order of their lines. PART is ``promised``, ``prior`` (the promised bytes before the call), ``second`` (the
+other stream's) or ``all``; with ``differing keep`` also ``first`` and ``differs-N``, the promised bytes of
+the first call and of a call that differs from it, and ``second-first`` and ``second-differs-N``. Offsets of
+changes count from the buffer's first byte, and are negative before it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from verify.contract.case import Case
+from verify.contract.formats import format_of
+from verify.contract.model import Buffer
+from verify.contract.slots import slots_of
+from verify.wire.fills import fill_tables
+from verify.wire.run import Run
+from verify.wire.spans import LayoutError, Runs, allocation_bytes, runs_of
+
+REFUSED_ALLOCATION = 1 << 20
+"""Most bytes of a buffer that are allocated for a call which must be refused; the harness has the same."""
+
+_RUN_ID = re.compile(r"[A-Za-z0-9._+=@-]+$")
+_INTEGERS = range(-(1 << 63), 1 << 64)
+
+
+class PackError(ValueError):
+    """A case that cannot be written, or an output that cannot be read; the message names it."""
+
+
+@dataclass(frozen=True)
+class Intrusion:
+    """Bytes that had to stay as they were. offset: from the buffer's first byte, negative before it."""
+
+    buffer: str
+    offset: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Bytes of an output that one repeat (or the other stream) had different from the first."""
+
+    repeat: int
+    buffer: str
+    offset: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Differing:
+    """The outputs of the first call, and of one call that gave other bits. second: of the other stream."""
+
+    repeat: int
+    first: Mapping[str, np.ndarray]
+    other: Mapping[str, np.ndarray]
+    second: bool = False
+
+
+@dataclass(frozen=True)
+class RunOutput:
+    """What a run left behind.
+
+    outputs: storage arrays of the view's shape, by output buffer; elements that are not promised are zero.
+    prior: the same before the call; None where the outputs were not filled (``live-only``).
+    second: the outputs of the other stream (``two-streams``) or thread (``two-threads``). workspaces: all
+    bytes of the buffers that intermediates look into. returned: the entry's answer. intrusions,
+    differences: the first 256 of each; intrusion_count, difference_count: how many there were. held: bytes
+    of device memory that calls after the first kept (``many-calls``). differing: the calls that differ, for a
+    run that keeps them.
+    """
+
+    run: str
+    mode: str
+    returned: str
+    kernels: int
+    shared_dirty: int
+    outputs: Mapping[str, np.ndarray]
+    prior: Mapping[str, np.ndarray] | None
+    workspaces: Mapping[str, bytes]
+    second: Mapping[str, np.ndarray] = field(default_factory=dict)
+    intrusions: tuple[Intrusion, ...] = ()
+    intrusion_count: int = 0
+    differences: tuple[Difference, ...] = ()
+    difference_count: int = 0
+    held: int = 0
+    differing: tuple[Differing, ...] = ()
+
+
+@dataclass(frozen=True)
+class CaseFiles:
+    """Case files that several packs share: each is written once, and linked from then on.
+
+    folder: where they are, made if need be, on the packs' file system. Threads may share it.
+    """
+
+    folder: Path
+    _written: dict[tuple[int, bool], tuple[Case, Path]] = field(default_factory=dict)
+
+    def link(self, case: Case, refused: bool, target: Path) -> None:
+        """Make ``target`` the file of a case. Raises PackError as :func:`case_bytes` does."""
+        key = (id(case), refused)
+        if key not in self._written:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(suffix=".case", dir=self.folder)
+            with os.fdopen(handle, "wb") as file:
+                file.write(case_bytes(case, refused=refused))
+            # The case is kept, for the id of one that is gone could be given again.
+            self._written[key] = (case, Path(name))
+        os.link(self._written[key][1], target)
+
+
+def write_pack(folder: Path, runs: Sequence[Run], files: CaseFiles | None = None) -> Path:
+    """Write a manifest and its case files into ``folder`` (made if need be); the manifest's path.
+
+    Runs of one case share its file, and so do packs that are given the same ``files``. Raises PackError for a
+    run id that is used twice or is no file name.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    names: dict[int, str] = {}
+    kept: list[Case] = []
+
+    def file_of(case: Case, refused: bool) -> str:
+        if id(case) not in names:
+            name = f"{len(names):04d}-{re.sub(r'[^A-Za-z0-9._-]+', '-', case.id)}.case"
+            if files is not None:
+                files.link(case, refused, folder / name)
+            else:
+                (folder / name).write_bytes(case_bytes(case, refused=refused))
+            names[id(case)] = name
+            kept.append(case)  # ids of cases that are gone could be given again
+        return names[id(case)]
+
+    lines = ["verify-pack 1"]
+    seen: set[str] = set()
+    for run in runs:
+        if not _RUN_ID.match(run.id) or run.id in seen:
+            raise PackError(f"run {run.id!r}: is used twice, or is no file name")
+        seen.add(run.id)
+        captured = file_of(run.captured, False) if run.captured is not None else "-"
+        lines.append(_run_line(run, file_of(run.case, run.mode == "refuse"), captured))
+    manifest = folder / "manifest.pack"
+    manifest.write_text("\n".join(lines) + "\n")
+    return manifest
+
+
+def placement(run: Run) -> str:
+    """``offset`` for some of the fills, so that fills compared with each other compare placements too.
+
+    Not for those that the tools run with: they must see the byte before a buffer as well as the one behind.
+    """
+    offset = run.fills.dead in ("inf", "huge") and run.mode not in ("live-only", "refuse")
+    return "offset" if offset else "exact"
+
+
+def _run_line(run: Run, case: str, captured: str) -> str:
+    def amounts(pairs: tuple[tuple[str, int], ...]) -> str:
+        return ",".join(f"{name}:{count}" for name, count in pairs) or "-"
+
+    fills = run.fills
+    differing, null = "keep" if run.keep_differing else "count", ",".join(run.null) or "-"
+    return (
+        f"run {run.id} case {case} captured {captured} mode {run.mode} dead {fills.dead} "
+        f"workspace {fills.workspace} output {fills.output} shared {fills.shared or '-'} "
+        f"repeats {run.repeats} differing {differing} placement {placement(run)} null {null} "
+        f"misalign {amounts(run.misalign)} shrink {amounts(run.shrink)}"
+    )
+
+
+def case_bytes(case: Case, *, refused: bool = False) -> bytes:
+    """The case file of a case.
+
+    refused: the call must be refused, so its sizes may be impossible: a buffer that is too large to allocate,
+    or has no array, carries no data. Raises PackError naming case and buffer or value.
+    """
+    header = ["verify-case 1", f"id {case.id}", f"sparse {int(case.sparse)}"]
+    header += [
+        f"value {value_text(case.evaluate(e), f'{case.id}: {e}')}"
+        for e in slots_of(case.contract).expressions
+    ]
+    wanted = {part.buffer for part in case.contract.intermediates}
+    payload: list[bytes] = []
+    for buffer in case.contract.buffers:
+        fmt = format_of(case.dtype(buffer))
+        shape, strides = case.shape(buffer), case.strides(buffer)
+        size = min(max(allocation_bytes(shape, strides, fmt.itemsize), 0), (1 << 63) - 1)
+        bare = refused and (size > REFUSED_ALLOCATION or min(shape, default=1) < 0)
+        live = promised = _NOTHING
+        data = b""
+        if not bare:
+            try:
+                live, promised = _runs(case, buffer, strides, fmt.itemsize)
+            except PackError:
+                # A layout that no buffer can have may be the very thing that must be refused.
+                if not refused:
+                    raise
+            if live.blocks.size and buffer.name in case.arrays:
+                data = live.gather(case.arrays[buffer.name])
+            elif live.blocks.size and refused:
+                live = _NOTHING
+            elif live.blocks.size:
+                raise PackError(f"{case.id}: {buffer.name}: is an input without data")
+        header.append(
+            f"buffer {buffer.name} role {buffer.role} element {fmt.itemsize} bytes {size} "
+            f"align {buffer.align} overread {buffer.overread or case.contract.overread} "
+            f"read {int(buffer.name in wanted)} "
+            f"live {len(live.spans)} promised {len(promised.spans)} data {len(data)}"
+        )
+        header += [f"fill {name} {table.hex()}" for name, table in fill_tables(case.dtype(buffer)).items()]
+        payload += [live.spans.astype("<u8").tobytes(), promised.spans.astype("<u8").tobytes(), data]
+    text = "\n".join(header) + "\n"
+    # The offset is part of the text whose length it depends on, so it has a fixed width.
+    offset = len(text.encode()) + len("payload \n") + 12
+    return (text + f"payload {offset:012d}\n").encode() + b"".join(payload)
+
+
+_NOTHING = Runs(np.zeros((0, 2), np.int64), np.zeros(0, np.int64), 1)
+
+
+def _runs(case: Case, buffer: Buffer, strides: tuple[int, ...], itemsize: int) -> tuple[Runs, Runs]:
+    """Live and promised runs of a buffer by its role."""
+    try:
+        live = (
+            runs_of(case.live(buffer.name), strides, itemsize) if buffer.role in ("in", "inout") else _NOTHING
+        )
+        written = buffer.role in ("out", "inout")
+        promised = runs_of(promised_mask(case, buffer), strides, itemsize) if written else _NOTHING
+    except LayoutError as error:
+        raise PackError(f"{case.id}: {buffer.name}: {error}") from None
+    return live, promised
+
+
+def promised_mask(case: Case, buffer: Buffer) -> np.ndarray:
+    """Which elements of an output's view the kernel must write."""
+    mask = np.ones(1, bool) if buffer.promised is None else np.asarray(buffer.promised(case), bool)
+    return np.broadcast_to(mask, case.shape(buffer))
+
+
+def value_text(value: Any, where: str) -> str:
+    """A scalar as case files and plan requests spell it. Raises PackError naming ``where``."""
+    if isinstance(value, float | np.floating):
+        return f"f:{float(value).hex()}" if np.isfinite(value) else f"f:{float(value)}"
+    if isinstance(value, bool | int | np.integer) and int(value) in _INTEGERS:
+        return f"i:{int(value)}"
+    raise PackError(f"{where}: is {value!r}, not a number of 64 bits")
+
+
+def read_output(path: Path, case: Case) -> RunOutput:
+    """Read a run's output file. Raises PackError when it is not one, or is cut short."""
+    content = path.read_bytes()
+    head, mark, payload = content.partition(b"\npayload\n")
+    lines = head.decode().split("\n")
+    if not mark or lines[0] != "verify-output 1":
+        raise PackError(f"{path}: is no output file of version 1")
+    single: dict[str, str] = {}
+    intrusions, differences = [], []
+    parts: list[tuple[str, str, int]] = []
+    for line in lines[1:]:
+        key, *rest = line.split(" ")
+        match key:
+            case "intrusion":
+                intrusions.append(Intrusion(rest[0], int(rest[1]), int(rest[2])))
+            case "difference":
+                differences.append(Difference(int(rest[0]), rest[1], int(rest[2]), int(rest[3])))
+            case "data":
+                parts.append((rest[0], rest[1], int(rest[2])))
+            case _:
+                single[key] = " ".join(rest)
+    held: dict[str, dict[str, bytes]] = {part: {} for part in ("promised", "prior", "second", "all")}
+    position = 0
+    for name, part, size in parts:
+        held.setdefault(part, {})[name] = payload[position : position + size]
+        position += size
+    if position != len(payload):
+        raise PackError(f"{path}: holds {len(payload)} bytes of data, its header says {position}")
+    return RunOutput(
+        run=single["run"],
+        mode=single["mode"],
+        returned=single["returned"],
+        kernels=int(single["kernels"]),
+        shared_dirty=int(single["shared"]),
+        outputs=_views(case, held["promised"]),
+        prior=_views(case, held["prior"]) if held["prior"] else None,
+        workspaces=held["all"],
+        second=_views(case, held["second"]),
+        intrusions=tuple(intrusions),
+        intrusion_count=int(single["intrusions"]),
+        differences=tuple(differences),
+        difference_count=int(single["differences"]),
+        held=int(single["held"]),
+        differing=tuple(_differing(case, held)),
+    )
+
+
+def _differing(case: Case, held: Mapping[str, Mapping[str, bytes]]) -> Iterator[Differing]:
+    for part, data in held.items():
+        whose, mark, repeat = part.rpartition("differs-")
+        if mark:
+            first = _views(case, held[f"{whose}first"])
+            yield Differing(int(repeat), first, _views(case, data), second=whose != "")
+
+
+def _views(case: Case, data: Mapping[str, bytes]) -> dict[str, np.ndarray]:
+    views = {}
+    for name, promised in data.items():
+        buffer = case.contract.buffer(name)
+        fmt = format_of(case.dtype(buffer))
+        runs = runs_of(promised_mask(case, buffer), case.strides(buffer), fmt.itemsize)
+        views[name] = runs.scatter(promised, fmt.dtype, case.shape(buffer))
+    return views
