@@ -9,22 +9,31 @@
 
 namespace verify {
 
-// `plan`: requests on standard input, one a line (ID SM_COUNT VALUE...), answers as JSON lines. Makes no call
-// that needs a device: buffers are addresses that are aligned and never touched, of unlimited size.
+// `plan`: requests on standard input, one a line (ID SM_COUNT NULLS VALUE...), answers as JSON lines. Makes no call
+// that needs a device: buffers are addresses that are aligned and never touched, of unlimited size, or null pointers
+// of no size for those whose numbers NULLS lists ("-" for none).
 inline int plan_command() {
     Arguments arguments;
-    for (std::size_t i = 0; i < verify_buffer_count; ++i) {
-        arguments.pointers.push_back(reinterpret_cast<void*>((i + 1) << 40));
-        arguments.sizes.push_back(static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
-    }
     std::string line;
     for (int number = 1; std::getline(std::cin, line); ++number) {
         const std::string place = "plan request " + std::to_string(number);
         const auto parts = words(line);
-        if (parts.size() != verify_value_count + 2)
-            throw BadInput(place + ": expected ID SM_COUNT and " + std::to_string(verify_value_count) + " values");
+        if (parts.size() != verify_value_count + 3)
+            throw BadInput(place + ": expected ID SM_COUNT NULLS and " + std::to_string(verify_value_count) +
+                           " values");
+        arguments.pointers.clear();
+        for (std::size_t i = 0; i < verify_buffer_count; ++i)
+            arguments.pointers.push_back(reinterpret_cast<void*>((i + 1) << 40));
+        const auto unlimited = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+        arguments.sizes.assign(verify_buffer_count, unlimited);
+        for (const std::string& null : parts[2] == "-" ? std::vector<std::string>{} : split(parts[2], ',')) {
+            const std::uint64_t buffer = unsigned_of(null, place);
+            if (buffer >= verify_buffer_count) throw BadInput(place + ": there is no buffer " + null);
+            arguments.pointers[buffer] = nullptr;
+            arguments.sizes[buffer] = 0;
+        }
         arguments.values.clear();
-        for (std::size_t i = 2; i < parts.size(); ++i) arguments.values.push_back(value_of(parts[i], place));
+        for (std::size_t i = 3; i < parts.size(); ++i) arguments.values.push_back(value_of(parts[i], place));
         std::string fields, error;
         try {
             const int sm_count = static_cast<int>(signed_of(parts[1], place));

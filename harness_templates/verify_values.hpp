@@ -81,6 +81,19 @@ class Value {
     double number_;
 };
 
+// The literal 0 of a contract: a number, or a null pointer where the parameter is one.
+class Zero {
+  public:
+    template <class T, std::enable_if_t<std::is_arithmetic_v<T> || std::is_enum_v<T>, int> = 0>
+    operator T() const {
+        return static_cast<T>(0);
+    }
+    template <class T>
+    operator T*() const {
+        return nullptr;
+    }
+};
+
 // What the generated glue draws from: one slot a buffer, one slot a scalar expression of the contract.
 struct Arguments {
     std::vector<void*> pointers;
@@ -105,6 +118,10 @@ void assign(Field& field, const Pointer& pointer) {
 template <class Field>
 void assign(Field& field, const Value& value) {
     field = static_cast<Field>(value);
+}
+template <class Field>
+void assign(Field& field, const Zero& zero) {
+    field = static_cast<Field>(zero);
 }
 
 }  // namespace verify

@@ -40,11 +40,11 @@ def test_a_symbol_too_large_for_its_parameter_is_a_refusal(guarded: Build) -> No
 def test_a_broken_request_ends_in_one_line(guarded: Build) -> None:
     done = subprocess.run(
         [guarded.binary, "plan"],
-        input="0 8 i:1\n",
+        input="0 8 - i:1\n",
         env={**os.environ, **guarded.toolchain.run_environment()},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 2
-    assert done.stderr == "plan request 1: expected ID SM_COUNT and 3 values\n"
+    assert done.stderr == "plan request 1: expected ID SM_COUNT NULLS and 3 values\n"

@@ -81,6 +81,10 @@ def refused_case(base: Case, fixture: Fixture, refusal: Refusal) -> Case:
             if isinstance(value, tuple) and len(value) == were:
                 symbols[name] = tuple(value[row % were] for row in range(rows))
     case = replace(base, symbols=symbols)
+    for name in (*refusal.null, *refusal.misalign, *refusal.shrink):
+        if any(b.name == name for b in contract.buffers) and not case.given(name):
+            why = f"{name} is a null pointer in fixture {fixture.name}: name one with fixture="
+            raise FixtureError(f"{contract.name}: refusal {refusal.name}: {why}")
     for buffer in contract.buffers:
         try:
             case.shape(buffer), case.strides(buffer)

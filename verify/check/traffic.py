@@ -103,7 +103,7 @@ def _judge(subject: Subject, fixture: str, runs: list[Run], executions: Mapping[
         for buffer in subject.contract.buffers:
             for count, amount in counters.get(f"{run.id}/{buffer.name}", {}).items():
                 measures[count] += amount
-        for counted in subject.contract.row_reads:
+        for counted in filter(run.case.given, subject.contract.row_reads):
             cells = counters.get(f"{run.id}/{counted}/read", {})
             findings += _row_findings(subject, run.case, counted, cells, repeat)
             measures["rows"] += prod(run.case.shape(subject.contract.buffer(counted))[:-1])

@@ -90,5 +90,6 @@ def _buffers(case: Case) -> str:
     parts = []
     for buffer in case.contract.buffers:
         extents = "x".join(map(str, case.shape(buffer)))
-        parts.append(f"{buffer.name} {case.dtype(buffer)}[{extents}] {buffer.role}")
+        what = f"{case.dtype(buffer)}[{extents}] {buffer.role}" if case.given(buffer.name) else "null"
+        parts.append(f"{buffer.name} {what}")
     return ", ".join(parts)

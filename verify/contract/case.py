@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -68,6 +68,11 @@ class Case:
         choices = buffer.dtype.choices
         return choices[min(max(int(self[buffer.dtype.symbol]), 0), len(choices) - 1)]
 
+    def given(self, name: str) -> bool:
+        """Whether the kernel gets that buffer, and not a null pointer: see ``Buffer.given``."""
+        buffer = self.contract.buffer(name)
+        return buffer.given is None or bool(self.evaluate(buffer.given))
+
     def shape(self, buffer: Buffer) -> tuple[int, ...]:
         """View extents of a buffer."""
         return tuple(int(self.evaluate(e)) for e in buffer.shape)
@@ -82,18 +87,36 @@ class Case:
     def live(self, name: str) -> np.ndarray:
         """Boolean mask of the view: what the kernel may read (inputs) or must write (outputs)."""
         buffer = self.contract.buffer(name)
-        function = buffer.promised if buffer.role == "out" else buffer.live
+        return self.mask(buffer, "promised" if buffer.role == "out" else "live")
+
+    def mask(self, buffer: Buffer, field: Literal["live", "promised"]) -> np.ndarray:
+        """What one of a buffer's masks says of its view; all False where the buffer is not given.
+
+        Raises ValueError, naming file and field, for a mask that does not broadcast to the view.
+        """
+        shape, function = self.shape(buffer), getattr(buffer, field)
+        if not self.given(buffer.name):
+            return np.broadcast_to(np.zeros(1, bool), shape)
         mask = np.ones(1, bool) if function is None else np.asarray(function(self), bool)
-        return np.broadcast_to(mask, self.shape(buffer))
+        try:
+            return np.broadcast_to(mask, shape)
+        except ValueError:
+            raise ValueError(
+                f"{self.contract.file}: {buffer.name}: {field}: gives a mask of the shape {mask.shape} in "
+                f"{self.id}, which does not broadcast to the buffer's {shape}"
+            ) from None
 
     def f64(self, name: str) -> np.ndarray:
         """Float64 values of an input over its view; NaN outside the live mask, so that a reference that
-        reads a dead element says so."""
+        reads a dead element says so. Raises LookupError for a buffer that is not given."""
         buffer = self.contract.buffer(name)
-        decoded = decode(self.dtype(buffer), self.arrays[name]).astype(np.float64)
+        decoded = decode(self.dtype(buffer), self.raw(name)).astype(np.float64)
         mask = self.live(name)
         return decoded if mask.all() else np.where(mask, decoded, np.nan)
 
     def raw(self, name: str) -> np.ndarray:
-        """Storage array of an input over its view (integers for ``i32``, bit patterns for floats)."""
+        """Storage array of an input over its view (integers for ``i32``, bit patterns for floats).
+        Raises LookupError for a buffer that is not given."""
+        if not self.given(name):
+            raise LookupError(f"{self.id}: {name} is a null pointer here: ask case.given({name!r}) first")
         return self.arrays[name]

@@ -9,8 +9,8 @@ from pathlib import Path
 from verify.contract.default_profiles import DEFAULT_PROFILES
 from verify.contract.expression import ExpressionError, names_in
 from verify.contract.formats import FORMATS
-from verify.contract.model import Contract, DtypeChoice, Launcher
-from verify.contract.slots import SM_COUNT
+from verify.contract.model import Buffer, Contract, DtypeChoice, Launcher
+from verify.contract.slots import SM_COUNT, entry_arguments
 
 _ARCHITECTURE = re.compile(r"sm_(8\d|9\d|1\d\d)[af]?")
 _SIZE_OF = re.compile(r"bytes\((\w+)\)")
@@ -53,6 +53,8 @@ def contradictions(contract: Contract, path: Path) -> Iterator[str]:
             yield from missing(f"{buffer.name}: dtype", [buffer.dtype], list(FORMATS))
         yield from unknown(f"{buffer.name}: shape", buffer.shape)
         yield from unknown(f"{buffer.name}: strides", buffer.strides or ())
+        yield from unknown(f"{buffer.name}: given", [buffer.given], symbols)
+        yield from _held_optional(contract, buffer, path)
         if buffer.align < 1 or buffer.align & buffer.align - 1:
             yield f"{path}: {buffer.name}: align: must be a power of two, is {buffer.align}"
         formats = (buffer.dtype,) if isinstance(buffer.dtype, str) else buffer.dtype.choices
@@ -93,6 +95,24 @@ def contradictions(contract: Contract, path: Path) -> Iterator[str]:
     for architecture in contract.architectures:
         if not _ARCHITECTURE.fullmatch(architecture):
             yield f"{path}: architectures: {architecture!r} is not sm_80 or later"
+
+
+def _held_optional(contract: Contract, buffer: Buffer, path: Path) -> Iterator[str]:
+    """What an optional buffer may not depend on, and what may not depend on it."""
+    if buffer.given is None:
+        return
+    at = f"{path}: {buffer.name}: given"
+    if not isinstance(buffer.given, str):
+        yield f"{at}: must be an expression over symbols, is {buffer.given!r}"
+        return
+    pointers = [a for e in contract.entries for a in entry_arguments(e)]
+    if buffer.name not in pointers:
+        yield f"{at}: no entry takes {buffer.name} as an argument"
+    for part in contract.intermediates:
+        if part.buffer == buffer.name:
+            yield f"{at}: the intermediate {part.name} looks into it, so it cannot be a null pointer"
+    for name in sorted(names_in(buffer.given) & contract.captured_at.keys()):
+        yield f"{at}: {name} changes between replays of a graph (captured_at), a pointer cannot"
 
 
 def value_names(contract: Contract) -> list[str]:

@@ -68,6 +68,8 @@ class Buffer:
     kernel may read. It sees the case's arrays (lengths, a block table), not the symbols alone. None: all.
     promised: for outputs, likewise, the elements that the kernel must write. None: all of the view.
     overread: overrides the contract's rule for this buffer.
+    given: for an optional argument, an expression over symbols. Where it is 0 the kernel gets a null pointer,
+    ``bytes(buffer)`` is 0, and ``case.given(name)`` is False. None: the argument is never null.
     """
 
     name: str
@@ -79,6 +81,7 @@ class Buffer:
     live: Callable[[Case], np.ndarray] | None = None
     promised: Callable[[Case], np.ndarray] | None = None
     overread: OverRead | None = None
+    given: Expression | None = None
     doc: str = ""
 
 
@@ -87,7 +90,8 @@ class Launcher:
     """An entry that is a host function: ``cudaError_t name(args...)``.
 
     args: in call order; each is a buffer's name (its device pointer), a symbol, plan value or expression
-    (passed as the C++ parameter's own type), ``"stream"``, or ``"bytes(buffer)"`` (the allocation's size).
+    (passed as the C++ parameter's own type), 0 (also a null pointer), ``"stream"``, or ``"bytes(buffer)"``
+    (the allocation's size).
     struct: when set, the launcher takes ``(const struct*, cudaStream_t)`` and ``args`` maps fields to values.
     returns_error: False for a launcher that returns void (its errors are then read from the runtime).
     """

@@ -33,13 +33,16 @@ class Slots:
 
 
 def argument_kind(contract: Contract, argument: Expression) -> tuple[str, int]:
-    """("pointer", buffer index), ("bytes", buffer index), ("stream", 0) or ("value", 0) of an argument.
+    """("pointer", buffer index), ("bytes", buffer index), ("stream", 0), ("zero", 0) or ("value", 0).
 
-    Raises ArgumentError for ``bytes(x)`` of an unknown buffer.
+    "zero" is the number 0, which is a null pointer where the parameter is one. Raises ArgumentError for
+    ``bytes(x)`` of an unknown buffer.
     """
     names = [b.name for b in contract.buffers]
     if argument == "stream":
         return "stream", 0
+    if isinstance(argument, int) and argument == 0 and not isinstance(argument, bool):
+        return "zero", 0
     if argument in names:
         return "pointer", names.index(str(argument))
     if isinstance(argument, str) and (of := _BYTES.match(argument)):

@@ -13,7 +13,11 @@ from verify.contract.model import Contract, Global, Launcher
 
 _PLACE = re.compile(r"^harness\.cu\((\d+)\): ")
 _COUNT = re.compile(r"\d+ errors? detected in the compilation of")
-_KINDS = (('"verify::Value"', "a value (a symbol or an expression)"), ('"verify::Pointer"', "a buffer"))
+_KINDS = (
+    ('"verify::Value"', "a value (a symbol or an expression)"),
+    ('"verify::Pointer"', "a buffer"),
+    ('"verify::Zero"', "the number 0"),
+)
 _RETURN = 'no instance of overloaded function "verify_answer"'
 
 

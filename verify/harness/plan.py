@@ -59,7 +59,12 @@ def ask_plans(
     lines = []
     for number, request in enumerate(requests):
         values = [value_text(_value(e, request), f"{contract.name}: {e}") for e in slots]
-        lines.append(" ".join([str(number), str(sm_count), *values]))
+        nulls = [
+            str(i)
+            for i, b in enumerate(contract.buffers)
+            if b.given is not None and not _value(b.given, request)
+        ]
+        lines.append(" ".join([str(number), str(sm_count), ",".join(nulls) or "-", *values]))
     try:
         done = subprocess.run(
             [str(build.binary), "plan"],

@@ -131,6 +131,8 @@ def _argument(contract: Contract, argument: Expression, slots: Slots) -> str:
             return f"a.pointer({index})"
         case "bytes":
             return f"a.bytes({index})"
+        case "zero":
+            return "verify::Zero()"
         case _:
             return f"a.value({slots.index(argument)})"
 

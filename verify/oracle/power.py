@@ -97,7 +97,9 @@ def _differs(case: Case, name: str) -> bool:
 def _sized(cases: Sequence[Case]) -> frozenset[str]:
     """Outputs that have elements in some case."""
     outputs = [b for b in cases[0].contract.buffers if b.role in ("out", "inout")]
-    return frozenset(b.name for b in outputs for case in cases if min(case.shape(b), default=1) > 0)
+    return frozenset(
+        b.name for b in outputs for case in cases if case.given(b.name) and min(case.shape(b), default=1) > 0
+    )
 
 
 def _both(cases: Sequence[Case], expected: Sequence[Expected]) -> Iterator[tuple[Case, Expected]]:
@@ -105,9 +107,7 @@ def _both(cases: Sequence[Case], expected: Sequence[Expected]) -> Iterator[tuple
 
 
 def _written(case: Case, name: str) -> np.ndarray:
-    promised = case.contract.buffer(name).promised
-    mask = np.ones(1, bool) if promised is None else np.asarray(promised(case), bool)
-    return np.broadcast_to(mask, case.shape(case.contract.buffer(name)))
+    return case.mask(case.contract.buffer(name), "promised")
 
 
 def _promised(case: Case, name: str, shape: tuple[int, ...]) -> np.ndarray:
@@ -186,6 +186,8 @@ def _blind_to_inputs(cases: Sequence[Case], expected: Sequence[Expected]) -> str
     """The reason where no dropped position of an input leaves a bound, although the reference moves."""
     for buffer in cases[0].contract.buffers:
         if buffer.role not in ("in", "inout") or not FORMATS[cases[0].dtype(buffer)].is_float:
+            continue
+        if not cases[0].given(buffer.name):
             continue
         shape = cases[0].shape(buffer)
         for axis in (a for a, extent in enumerate(shape) if extent > 1):

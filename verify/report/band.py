@@ -18,7 +18,7 @@ def draw(case: Case, width: int = _WIDTH) -> Iterator[str]:
 
     A bar stands for the slots of the axis that the mask varies along; one character covers one or more slots.
     """
-    masked = [b for b in case.contract.buffers if b.live is not None]
+    masked = [b for b in case.contract.buffers if b.live is not None and case.given(b.name)]
     drawn: dict[bytes, str] = {}
     for buffer in masked:
         mask = case.live(buffer.name)

@@ -195,7 +195,9 @@ def _run_line(run: Run, case: str, captured: str) -> str:
         return ",".join(f"{name}:{count}" for name, count in pairs) or "-"
 
     fills = run.fills
-    differing, null = "keep" if run.keep_differing else "count", ",".join(run.null) or "-"
+    differing = "keep" if run.keep_differing else "count"
+    absent = (b.name for b in run.case.contract.buffers if not run.case.given(b.name))
+    null = ",".join(dict.fromkeys((*run.null, *absent))) or "-"
     return (
         f"run {run.id} case {case} captured {captured} mode {run.mode} dead {fills.dead} "
         f"workspace {fills.workspace} output {fills.output} shared {fills.shared or '-'} "
@@ -221,7 +223,9 @@ def case_bytes(case: Case, *, refused: bool = False) -> bytes:
         fmt = format_of(case.dtype(buffer))
         shape, strides = case.shape(buffer), case.strides(buffer)
         size = min(max(allocation_bytes(shape, strides, fmt.itemsize), 0), (1 << 63) - 1)
-        bare = refused and (size > REFUSED_ALLOCATION or min(shape, default=1) < 0)
+        given = case.given(buffer.name)
+        size = size if given else 0
+        bare = not given or (refused and (size > REFUSED_ALLOCATION or min(shape, default=1) < 0))
         live = promised = _NOTHING
         data = b""
         if not bare:
@@ -269,8 +273,7 @@ def _runs(case: Case, buffer: Buffer, strides: tuple[int, ...], itemsize: int) -
 
 def promised_mask(case: Case, buffer: Buffer) -> np.ndarray:
     """Which elements of an output's view the kernel must write."""
-    mask = np.ones(1, bool) if buffer.promised is None else np.asarray(buffer.promised(case), bool)
-    return np.broadcast_to(mask, case.shape(buffer))
+    return case.mask(buffer, "promised")
 
 
 def value_text(value: Any, where: str) -> str:
