@@ -57,10 +57,10 @@ void Decoder::find_definitions(Text body) {
     if (word[0] != '.') {
       guesses_.look_at(word, Text(body).until(';'));
       if (body.take('{')) {
-        do ++definitions_[body.word()];
+        do ++definitions_[register_of(body.word())];
         while (body.take(','));
       } else if (body.peek() != '(' && body.peek() != '[') {
-        do ++definitions_[body.word()];
+        do ++definitions_[register_of(body.word())];
         while (body.take('|'));
       }
     }
@@ -202,7 +202,6 @@ void Decoder::declare_registers(Text& text) {
     first = d;
     more = true;
     const unsigned bytes = bytes_of(d.type);
-    if (bytes > 8) text.fail("registers of type '." + std::string(name_of(d.type)) + "' are not supported");
     if (d.vector != 1 || d.is_array) text.fail("vector registers are not supported");
     if (d.count_range != 0) {
       scopes_.back().ranges.push_back({d.name, d.count_range, d.type});
@@ -212,6 +211,7 @@ void Decoder::declare_registers(Text& text) {
       v.type = d.type;
       v.bytes = static_cast<std::uint8_t>(bytes);
       scopes_.back().names[d.name] = v;
+      if (bytes == 16) declare_halves(scopes_.back(), d.name);
     }
   } while (text.take(','));
   text.expect(';');

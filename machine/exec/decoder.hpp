@@ -2,6 +2,8 @@
 // it takes the modifiers it knows (what is left over is an error), asks for operands as slots, and emits a handler.
 #pragma once
 
+#include <array>
+#include <deque>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -91,6 +93,8 @@ class Decoder {
   Slot source(const Operand& operand, Type type);
   Slot destination(std::size_t index, Type type) { return destination(operands_[index], type); }
   Slot destination(const Operand& operand, Type type);
+  // The two 64-bit registers, lower half first, of which a .b128 register is made here.
+  std::array<Operand, 2> halves(const Operand& operand);
   Slot predicate_source(const Operand& operand);  // handles !p through a constant; see negated()
   Slot predicate_destination(const Operand& operand);
   // A register of any width >= bytes (loads, stores, cvt); its width comes back.
@@ -165,6 +169,7 @@ class Decoder {
   void instruction(Text& text, std::string_view word, Operand* guard);
   Operand parse_operand(Text& text);
   void find_definitions(Text body);
+  void declare_halves(Scope& scope, std::string_view name);
   void open_scope() { scopes_.emplace_back(); }
   void close_scope();
   void begin_block();
@@ -189,6 +194,7 @@ class Decoder {
   void finish();
 
   std::vector<Scope> scopes_;
+  std::deque<std::string> half_names_;  // of the halves of .b128 registers
   std::unordered_map<std::string_view, std::uint32_t> definitions_;  // how often a name stands first among the operands
   FirstGuesses guesses_;
   std::string_view opcode_, base_;
@@ -240,6 +246,9 @@ struct Opcode {
   InstructionClass klass;
 };
 const Opcode* find_opcode(std::string_view base);
+
+// The register in an operand that may choose a part of it: %r1 of %r1.b0 or %r1.h10.
+std::string_view register_of(std::string_view operand);
 
 // Switches the host's floating-point control register to `imm` when the worker is not in that mode.
 const Inst* set_mode(const Inst& i, Warp& w, Mask mask);

@@ -32,7 +32,25 @@ constexpr SpecialName kSpecials[] = {
     {"%cluster_ctarank", Special::zero}, {"%cluster_nctarank", Special::one},
 };
 
+struct FixedName {
+  std::string_view name;
+  std::uint64_t value;
+  unsigned bytes;
+};
+// The system's own shared memory, as sm_90 has it: the first 1024 bytes of the window, before the block's.
+constexpr FixedName kFixed[] = {
+    {"%reserved_smem_offset_begin", 0, 4}, {"%reserved_smem_offset_end", 1024, 4}, {"%reserved_smem_offset_cap", 1024, 4},
+    {"%reserved_smem_offset_0", 0, 4},     {"%reserved_smem_offset_1", 0, 4},      {"%current_graph_exec", 0, 8},
+};
+
 }  // namespace
+
+std::string_view register_of(std::string_view operand) {
+  std::size_t at = operand.size();
+  while (at > 0 && operand[at - 1] >= '0' && operand[at - 1] <= '7') --at;
+  const bool part = at > 2 && at < operand.size() && (operand[at - 1] == 'b' || operand[at - 1] == 'h') && operand[at - 2] == '.';
+  return part ? operand.substr(0, at - 2) : operand;
+}
 
 // ---- modifiers ---------------------------------------------------------------------------------------------------
 
@@ -105,6 +123,7 @@ Variable* Decoder::find(std::string_view name) {
       v.bytes = static_cast<std::uint8_t>(bytes_of(range.type));
       auto defined = definitions_.find(name);
       v.single = defined != definitions_.end() && defined->second == 1;
+      if (v.bytes == 16) declare_halves(*scope, name);
       return &scope->names.emplace(name, v).first->second;
     }
   }
@@ -155,6 +174,23 @@ Variable* Decoder::find(std::string_view name) {
     return &globals.emplace(name, v).first->second;
   }
   return nullptr;
+}
+
+void Decoder::declare_halves(Scope& scope, std::string_view name) {
+  Variable half;
+  half.kind = Variable::reg;
+  half.type = Type::b64;
+  half.bytes = 8;
+  for (const auto* suffix : {".low", ".high"}) scope.names.emplace(half_names_.emplace_back(std::string(name) + suffix), half);
+}
+
+std::array<Operand, 2> Decoder::halves(const Operand& o) {
+  const Variable* v = o.kind == Operand::name ? find(o.text) : nullptr;
+  if (v == nullptr || v->kind != Variable::reg || v->bytes != 16) fail("'" + std::string(o.text) + "' is no register of 128 bits");
+  std::array<Operand, 2> parts{o, o};
+  parts[0].text = half_names_.emplace_back(std::string(o.text) + ".low");
+  parts[1].text = half_names_.emplace_back(std::string(o.text) + ".high");
+  return parts;
 }
 
 Slot Decoder::scratch(unsigned bytes) {
@@ -301,6 +337,18 @@ Slot Decoder::source_slot(const Operand& o, Type type) {
     if (s.special == Special::envreg1 || s.special == Special::envreg2) program.grid_sync = true;
     return special(s.special);
   }
+  for (const auto& s : kFixed) {
+    if (s.name != o.text) continue;
+    if (bytes != s.bytes) fail("special register '" + std::string(o.text) + "' read with '." + std::string(name_of(type)) + "'");
+    return constant(&s.value, bytes);
+  }
+  // Performance monitors count nothing, environment registers hold what the driver put there: nothing.
+  for (const std::string_view kind : {"%pm", "%envreg"})
+    if (o.text.starts_with(kind)) {
+      const std::uint64_t nothing = 0;
+      if (bytes != (o.text.ends_with("_64") ? 8u : 4u)) fail("special register '" + std::string(o.text) + "' read with '." + std::string(name_of(type)) + "'");
+      return constant(&nothing, bytes);
+    }
   if (o.text == "WARP_SZ") {
     const std::uint64_t value = 32;
     return constant(&value, bytes);
@@ -341,6 +389,7 @@ bool Decoder::alias(std::size_t source_index, Type type) {
 Slot Decoder::predicate_source(const Operand& o) { return noted(Use::read, predicate_slot(o, Use::read), 0); }
 
 Slot Decoder::predicate_slot(const Operand& o, Use use) {
+  if (o.text == "%is_explicit_cluster" && use == Use::read) return constant_mask(o.negated ? kFullMask : 0);
   if (o.kind == Operand::number && o.number_value.kind == Number::integer) return constant_mask((o.number_value.bits != 0) != o.negated ? kFullMask : 0);
   if (o.kind != Operand::name || o.minus) fail("bad predicate operand");
   Variable* v = find(o.text);

@@ -299,7 +299,10 @@ Flow comparison(const Words& words, bool predicate) {
   static constexpr std::string_view kUnsigned[] = {"lo", "ls", "hi", "hs"};
   const auto types = types_in(words);
   const Type t = types.empty() ? Type::none : types.back();
-  if (t == Type::f16x2 || t == Type::bf16x2) return plain(predicate ? setp_pair : any);
+  if (t == Type::f16x2 || t == Type::bf16x2) {
+    const bool joined = has(words, "and") || has(words, "or") || has(words, "xor");
+    return joined ? plain(any) : predicate ? plain(setp_pair) : with(parts, 2);
+  }
   unsigned c = 0;
   for (unsigned k = 0; k < std::size(kNames); ++k)
     if (has(words, kNames[k])) c = k;

@@ -18,13 +18,12 @@ using s64 = std::int64_t;
 
 enum class Op : std::uint8_t { add, min, max, inc, dec, and_, or_, xor_, exch, cas };
 
-// MemoryOp with what an atomic needs besides: a second operand and a result. registers[0] is the operand.
+// MemoryOp with what an atomic needs besides: second operands and results. registers holds the operands.
 struct AtomicOp {
   MemoryOp memory;
   Op op = Op::add;
-  Type type = Type::u32;
-  Slot second = 0, result = 0;
-  bool returns = false, flush = true;
+  Slot second[2] = {}, result[8] = {};  // second operands of a compare-and-swap; two of 128 bits
+  bool returns = false;
   u64 (*apply)(u64 old, u64 operand, u64 second) = nullptr;
 };
 
@@ -90,23 +89,8 @@ u64 read_slot(const Warp& w, Slot s, unsigned bytes, unsigned lane) {
 }
 
 // Lanes one after the other, in an order that PTX leaves open: two lanes on one address see each other.
-void transfer(const MemoryOp& memory, Warp& w, const u64* address, Mask mask, Shape) {
-  const AtomicOp& op = reinterpret_cast<const AtomicOp&>(memory);
-  const unsigned bytes = memory.element;
-  bool changed = false;
-  const auto lane = [&](unsigned l) {
-    void* at = reinterpret_cast<void*>(address[l]);
-    u64 old = 0;
-    std::memcpy(&old, at, bytes);
-    const u64 value = op.apply(old, read_slot(w, memory.registers[0], bytes, l), op.second != 0 ? read_slot(w, op.second, bytes, l) : 0);
-    changed |= value != old;
-    std::memcpy(at, &value, bytes);
-    if (op.returns) {
-      if (bytes == 2) w.at<u16>(op.result)[l] = static_cast<u16>(old);
-      else if (bytes == 4) w.at<u32>(op.result)[l] = static_cast<u32>(old);
-      else w.at<u64>(op.result)[l] = old;
-    }
-  };
+template <class F>
+void in_some_order(Warp& w, const u64* address, Mask mask, const bool& changed, F lane) {
   if (Turns& turns = w.worker->turns; turns.permuted()) {
     const auto order = turns.lanes();
     for (unsigned k = 0; k < kWarp; ++k)
@@ -120,14 +104,58 @@ void transfer(const MemoryOp& memory, Warp& w, const u64* address, Mask mask, Sh
   }
 }
 
+void transfer(const MemoryOp& memory, Warp& w, const u64* address, Mask mask, Shape) {
+  const AtomicOp& op = reinterpret_cast<const AtomicOp&>(memory);
+  const unsigned bytes = memory.element;
+  bool changed = false;
+  const auto lane = [&](unsigned l) {
+    for (unsigned c = 0; c < memory.components; ++c) {
+      void* at = reinterpret_cast<void*>(address[l] + u64{c} * bytes);
+      u64 old = 0;
+      std::memcpy(&old, at, bytes);
+      const u64 value = op.apply(old, read_slot(w, memory.registers[c], bytes, l), op.second[0] != 0 ? read_slot(w, op.second[0], bytes, l) : 0);
+      changed |= value != old;
+      std::memcpy(at, &value, bytes);
+      if (!op.returns) continue;
+      if (bytes == 2) w.at<u16>(op.result[c])[l] = static_cast<u16>(old);
+      else if (bytes == 4) w.at<u32>(op.result[c])[l] = static_cast<u32>(old);
+      else w.at<u64>(op.result[c])[l] = old;
+    }
+  };
+  in_some_order(w, address, mask, changed, lane);
+}
+
+// Exchange and compare-and-swap of 128 bits, which are one value.
+void transfer_wide(const MemoryOp& memory, Warp& w, const u64* address, Mask mask, Shape) {
+  const AtomicOp& op = reinterpret_cast<const AtomicOp&>(memory);
+  bool changed = false;
+  const auto lane = [&](unsigned l) {
+    void* at = reinterpret_cast<void*>(address[l]);
+    u64 old[2], value[2];
+    std::memcpy(old, at, sizeof old);
+    const bool swaps = op.op == Op::exch || (old[0] == w.at<const u64>(memory.registers[0])[l] && old[1] == w.at<const u64>(memory.registers[1])[l]);
+    const Slot* from = op.op == Op::exch ? memory.registers : op.second;
+    for (unsigned c = 0; c < 2; ++c) {
+      value[c] = swaps ? w.at<const u64>(from[c])[l] : old[c];
+      changed |= value[c] != old[c];
+    }
+    for (unsigned c = 0; c < 2; ++c)
+      if (op.returns) w.at<u64>(op.result[c])[l] = old[c];
+    std::memcpy(at, value, sizeof value);
+  };
+  in_some_order(w, address, mask, changed, lane);
+}
+
+
 const Inst* atomic(const Inst& i, Warp& w, Mask mask) {
   mask &= w.active;
   if (mask == 0) return &i + 1;
   const AtomicOp& op = *static_cast<const AtomicOp*>(i.data);
-  if (w.follows) [[unlikely]] before_atomic(i, w, op.memory, op.second != 0 ? op.second : op.memory.registers[0], op.result, mask);
+  if (w.follows) [[unlikely]] before_atomic(i, w, op.memory, op.second[0] != 0 ? op.second : op.memory.registers, op.result, mask);
   const Mask done = run_memory(i, w, op.memory, mask);
   if (done != mask && op.returns)
-    for_lanes(mask & ~done, [&](unsigned l) { std::memset(w.at<std::byte>(op.result) + l * op.memory.element, 0, op.memory.element); });
+    for (unsigned c = 0; c < op.memory.components; ++c)
+      for_lanes(mask & ~done, [&](unsigned l) { std::memset(w.at<std::byte>(op.result[c]) + l * op.memory.element, 0, op.memory.element); });
   if (w.stop == Stop::aborted) return nullptr;
   if (w.worker->undefined == nullptr || w.worker->undefined->lanes == 0) [[likely]] return &i + 1;
   atomic_undefined(w, op.memory, op.result);
@@ -161,17 +189,23 @@ void decode(Decoder& d, bool returns) {
   const bool noftz = d.take("noftz");
   m = memory_modifiers(d);
   const Type t = d.type();
-  op.type = t;
   op.returns = returns;
-  if (m.vector != 1 || m.cache != CacheOp::none) d.fail("vector and cache forms are not supported");
+  if (m.cache != CacheOp::none) d.fail("takes no cache operator");
   if (m.via == Via::local || m.via == Via::constant || m.via == Via::param) d.fail("not in this state space");
   op.memory.kind = returns ? AccessKind::atomic : AccessKind::reduction;
   op.memory.via = m.via;
   op.memory.order = m.order == Order::weak ? Order::relaxed : m.order;
   op.memory.scope = m.scope == Scope::none ? Scope::gpu : m.scope;
-  op.memory.element = static_cast<std::uint8_t>(bytes_of(t));
+  const bool wide = t == Type::b128;
+  op.memory.element = wide ? 8 : static_cast<std::uint8_t>(bytes_of(t));
+  op.memory.components = static_cast<std::uint8_t>(wide ? 2 : m.vector);
   op.memory.register_width = op.memory.element;
-  op.memory.width = op.memory.element;
+  op.memory.width = op.memory.element * op.memory.components;
+  if (m.vector != 1) {
+    const bool half = t == Type::f16 || t == Type::bf16, pairs = t == Type::f16x2 || t == Type::bf16x2;
+    if (!half && !(t == Type::f32 && m.vector <= 4) && !(pairs && m.vector <= 4)) d.fail("no such vector");
+    if (m.via != Via::global) d.fail("a vector needs .global");
+  }
   const std::size_t first = returns ? 1 : 0, sources = op.op == Op::cas ? 2 : 1;
   if (op.op == Op::cas && !returns) d.fail("needs atom");
   d.end(first + 1 + sources, first + 2 + sources);
@@ -193,6 +227,7 @@ void decode(Decoder& d, bool returns) {
     case Type::s64: need(minmax || op.op == Op::add); op.apply = integer_op<s64>(d, op.op); break;
     case Type::b32: need(logic || swap); op.apply = integer_op<u32>(d, op.op); break;
     case Type::b64: need(logic || swap); op.apply = integer_op<u64>(d, op.op); break;
+    case Type::b128: need(swap); break;
     case Type::b16: need(op.op == Op::cas); op.apply = integer_op<u16>(d, op.op); break;
     case Type::f32: need(op.op == Op::add); op.apply = m.via == Via::shared ? add_float<false> : add_float<true>; break;
     case Type::f64: need(op.op == Op::add); op.apply = add_double; break;
@@ -211,10 +246,29 @@ void decode(Decoder& d, bool returns) {
   if (op.memory.via == Via::local) d.fail("not in this state space");
   op.memory.base_width = static_cast<std::uint8_t>(address.width);
   if (address.width == 4 && op.memory.via != Via::shared) d.fail("a 32-bit address register");
-  op.memory.registers[0] = d.source(first + 1, t);
-  if (sources == 2) op.memory.registers[1] = op.second = d.source(first + 2, t);
-  if (returns) op.result = d.destination(0, t);
-  op.memory.transfer = transfer;
+  const Type element = wide ? Type::b64 : t;
+  const auto parts = [&](std::size_t index) {
+    const Operand& o = d.operand(index);
+    if (wide) {
+      const auto halves = d.halves(o);
+      return std::vector<Operand>(halves.begin(), halves.end());
+    }
+    const bool list = o.kind == Operand::list && !o.piped;
+    if (list != (m.vector != 1) || (list && o.parts.size() != m.vector)) d.fail("the vector and its registers differ in length");
+    return list ? o.parts : std::vector<Operand>{o};
+  };
+  unsigned at = 0;
+  for (const auto& p : parts(first + 1)) op.memory.registers[at++] = d.source(p, element);
+  at = 0;
+  if (sources == 2)
+    for (const auto& p : parts(first + 2)) op.second[at++] = d.source(p, element);
+  if (sources == 2 && !wide) op.memory.registers[1] = op.second[0];
+  at = 0;
+  if (returns && d.operand(0).kind != Operand::sink)
+    for (const auto& p : parts(0)) op.result[at++] = d.destination(p, element);
+  else if (returns)
+    for (; at < op.memory.components; ++at) op.result[at] = d.destination(d.operand(0), element);
+  op.memory.transfer = wide ? transfer_wide : transfer;
   op.memory.transfer_local = [](const MemoryOp&, Warp& w, const u64*, Mask, Shape) { w.worker->status = LaunchStatus::illegal_address; };
   if (op.memory.via != Via::shared) {
     d.program.communicates = true;

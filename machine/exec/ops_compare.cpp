@@ -135,11 +135,46 @@ const Inst* set_value(const Inst& i, Warp& w, Mask mask) {
   return &i + 1;
 }
 
+// Two halves in one register.
+struct Halves {
+  Mask low, high;
+};
+template <Cmp C, class T>
+Halves compared(const Inst& i, Warp& w) {
+  const u32 *a = w.at<const u32>(i.a), *b = w.at<const u32>(i.b);
+  const u32 flushed = i.extra >> 31 != 0 ? 0x7c00u : 0;  // halves without these bits count as zero
+  const auto half = [=](u32 v) {
+    return T::widen(static_cast<u16>((v & flushed) == 0 && flushed != 0 ? v & 0x8000u : v));
+  };
+  return {mask_of([=](unsigned l) { return holds<C>(half(a[l] & 0xffff), half(b[l] & 0xffff)); }),
+          mask_of([=](unsigned l) { return holds<C>(half(a[l] >> 16), half(b[l] >> 16)); })};
+}
+template <Cmp C, class T>
+const Inst* setp_halves(const Inst& i, Warp& w, Mask mask) {
+  const Halves r = compared<C, T>(i, w);
+  const Mask c = w.predicate(i.c) ^ static_cast<Mask>(i.imm);
+  set_predicate(w, i.d, combined(i, r.low, c), mask);
+  set_predicate(w, i.e, combined(i, r.high, c), mask);
+  return &i + 1;
+}
+template <Cmp C, class T>
+const Inst* set_halves(const Inst& i, Warp& w, Mask mask) {
+  const Halves r = compared<C, T>(i, w);
+  const Mask c = w.predicate(i.c) ^ static_cast<Mask>(i.imm);
+  const Mask low = combined(i, r.low, c), high = combined(i, r.high, c);
+  const u32 one = i.e;
+  each_lane(w.at<u32>(i.d), mask, [=](unsigned l) { return (low >> l & 1 ? one : 0u) | (high >> l & 1 ? one << 16 : 0u); });
+  return &i + 1;
+}
+
 struct Handlers {
-  Handler plain, general, value;
+  Handler plain, general, value, setp_halves = nullptr, set_halves = nullptr;
 };
 template <class T, Cmp C>
-constexpr Handlers handlers_of() { return {setp_plain<C, T>, setp_general<C, T>, set_value<C, T>}; }
+constexpr Handlers handlers_of() {
+  if constexpr (is_tag<T>) return {setp_plain<C, T>, setp_general<C, T>, set_value<C, T>, setp_halves<C, T>, set_halves<C, T>};
+  else return {setp_plain<C, T>, setp_general<C, T>, set_value<C, T>};
+}
 template <class T>
 Handlers for_integer(Cmp c) {
   static constexpr Handlers table[] = {handlers_of<T, Cmp::eq>(), handlers_of<T, Cmp::ne>(), handlers_of<T, Cmp::lt>(),
@@ -204,31 +239,20 @@ Combine combine_operand(Decoder& d, int op, std::size_t index) {
   return result;
 }
 
+bool is_pair(Type t) { return t == Type::f16x2 || t == Type::bf16x2; }
+Type half_of(Type t) { return t == Type::f16x2 ? Type::f16 : Type::bf16; }
+
 // Comparing two pairs: each half to its own predicate.
 void setp_pair(Decoder& d, Type t, int c, int op, bool flush) {
-  if (op >= 0) d.fail("a boolean operator on pairs is not supported");
-  d.end(3);
+  d.end(op < 0 ? 3 : 4);
+  if (flush && t != Type::f16x2) d.fail("bf16 takes no .ftz");
   if (d.operand(0).kind != Operand::list || !d.operand(0).piped) d.fail("needs two predicates, p|q");
   const Slot a = d.source(1, Type::b32), b = d.source(2, Type::b32);
   const Slot p = d.predicate_destination(d.operand(0).parts[0]), q = d.predicate_destination(d.operand(0).parts[1]);
-  Slot halves[4];
-  for (auto& h : halves) h = d.scratch(2);
-  const Handlers h = choose(d, t == Type::f16x2 ? Type::f16 : Type::bf16, c);
+  const Combine k = combine_operand(d, op, 3);
   d.need_mode({false, 'n'});
-  auto split = [](const Inst& i, Warp& w, Mask) -> const Inst* {
-    const u32* v = w.at<const u32>(i.a);
-    u16 *low = w.at<u16>(i.d), *high = w.at<u16>(i.e);
-    for (unsigned l = 0; l < kWarp; ++l) low[l] = static_cast<u16>(v[l]), high[l] = static_cast<u16>(v[l] >> 16);
-    return &i + 1;
-  };
-  Inst& first = d.emit(split);
-  first.a = a, first.d = halves[0], first.e = halves[1];
-  Inst& second = d.emit(split);
-  second.a = b, second.d = halves[2], second.e = halves[3];
-  Inst& low = d.emit(h.plain);
-  low.a = halves[0], low.b = halves[2], low.d = p, low.extra = flush ? 1u << 31 : 0;
-  Inst& high = d.emit(h.plain);
-  high.a = halves[1], high.b = halves[3], high.d = q, high.extra = flush ? 1u << 31 : 0;
+  Inst& i = d.emit(choose(d, half_of(t), c).setp_halves);
+  i.a = a, i.b = b, i.c = k.c, i.d = p, i.e = q, i.imm = k.flip, i.extra = k.op | (flush ? 1u << 31 : 0);
 }
 
 void setp(Decoder& d) {
@@ -236,7 +260,7 @@ void setp(Decoder& d) {
   const int op = d.take_one({"and", "or", "xor"});
   const bool flush = d.flush();
   const Type t = d.type();
-  if (t == Type::f16x2 || t == Type::bf16x2) return setp_pair(d, t, c, op, flush);
+  if (is_pair(t)) return setp_pair(d, t, c, op, flush);
   if (flush && t != Type::f32 && t != Type::f16) d.fail(".ftz needs .f32 or .f16");
   d.end(op < 0 ? 3 : 4);
   const Handlers h = choose(d, t, c);
@@ -252,22 +276,43 @@ void setp(Decoder& d) {
   i.extra = k.op | (pair ? 4u : 0) | (flush && t == Type::f16 ? 1u << 31 : 0);
 }
 
+u32 one_of(Type to) {
+  switch (to) {
+    case Type::f32: return 0x3f800000u;
+    case Type::f16: case Type::f16x2: return 0x3c00u;
+    case Type::bf16: case Type::bf16x2: return 0x3f80u;
+    default: return bytes_of(to) == 2 ? 0xffffu : 0xffffffffu;
+  }
+}
+
+// Of two pairs: halves of all ones, or of 1.0.
+void set_pair(Decoder& d, Type to, Type t, int c, int op, bool flush) {
+  if (to != t && to != Type::u32 && to != Type::s32) d.refuse_type(to);
+  if (flush && t != Type::f16x2) d.fail("bf16 takes no .ftz");
+  d.end(op < 0 ? 3 : 4);
+  const Slot a = d.source(1, Type::b32), b = d.source(2, Type::b32), r = d.destination(0, Type::b32);
+  const Combine k = combine_operand(d, op, 3);
+  d.need_mode({false, 'n'});
+  Inst& i = d.emit(choose(d, half_of(t), c).set_halves);
+  i.a = a, i.b = b, i.c = k.c, i.d = r, i.e = is_pair(to) ? one_of(to) : 0xffffu, i.imm = k.flip, i.extra = k.op | (flush ? 1u << 31 : 0);
+}
+
 void set(Decoder& d) {
   const int c = comparison(d);
   const int op = d.take_one({"and", "or", "xor"});
   const bool flush = d.flush();
-  const Type to = d.type({Type::u32, Type::s32, Type::f32, Type::f16, Type::bf16, Type::u16, Type::s16});
+  const Type to = d.type({Type::u32, Type::s32, Type::f32, Type::f16, Type::bf16, Type::u16, Type::s16, Type::f16x2, Type::bf16x2});
   const Type t = d.type();
-  if (t == Type::f16x2 || t == Type::bf16x2) d.refuse_type(t);
+  if (is_pair(t)) return set_pair(d, to, t, c, op, flush);
+  if (is_pair(to)) d.refuse_type(to);
   d.end(op < 0 ? 3 : 4);
   const Handlers h = choose(d, t, c);
   const Slot a = d.source(1, t), b = d.source(2, t), r = d.destination(0, to);
   const Combine k = combine_operand(d, op, 3);
   if (is_float(t)) d.need_mode({flush && t == Type::f32, 'n'});
-  const bool narrow = bytes_of(to) == 2;
-  const u32 one = to == Type::f32 ? 0x3f800000u : to == Type::f16 ? 0x3c00u : to == Type::bf16 ? 0x3f80u : narrow ? 0xffffu : 0xffffffffu;
   Inst& i = d.emit(h.value);
-  i.a = a, i.b = b, i.c = k.c, i.d = r, i.e = one, i.imm = k.flip, i.extra = k.op | (narrow ? 16u : 0) | (flush && t == Type::f16 ? 1u << 31 : 0);
+  i.a = a, i.b = b, i.c = k.c, i.d = r, i.e = one_of(to), i.imm = k.flip;
+  i.extra = k.op | (bytes_of(to) == 2 ? 16u : 0) | (flush && t == Type::f16 ? 1u << 31 : 0);
 }
 
 template <class T>

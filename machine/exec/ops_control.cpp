@@ -320,6 +320,15 @@ void griddepcontrol(Decoder& d) {
   if (!d.program.waits_for_dependency) d.program.waits_first = d.function.is_kernel && d.untouched_memory();
   d.program.waits_for_dependency = true;
 }
+// How many registers a warp has is the hardware's affair: a hint that changes no value.
+void setmaxnreg(Decoder& d) {
+  if (d.take_one({"inc", "dec"}) < 0 || !d.take("sync") || !d.take("aligned")) d.fail("needs .inc or .dec, and .sync.aligned");
+  d.type({Type::u32});
+  d.end(1);
+  const auto count = d.immediate(0);
+  if (count < 24 || count > 256 || count % 8 != 0) d.fail("the number of registers must be a multiple of 8 from 24 to 256");
+  d.emit(nothing);
+}
 void pmevent(Decoder& d) {
   d.take("mask");
   d.end(1);
@@ -351,6 +360,7 @@ std::span<const Opcode> control_opcodes() {
       {"bra", bra, k}, {"brx", brx, k}, {"call", call_decode, k}, {"ret", ret, k}, {"exit", exit_decode, k},
       {"trap", [](Decoder& d) { trap_decode(d, false); }, k}, {"brkpt", [](Decoder& d) { trap_decode(d, true); }, k},
       {"nanosleep", nanosleep_decode, k}, {"griddepcontrol", griddepcontrol, k}, {"pmevent", pmevent, k},
+      {"setmaxnreg", setmaxnreg, k},
   };
   return table;
 }

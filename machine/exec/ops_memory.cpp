@@ -236,9 +236,11 @@ void load_or_store(Decoder& d, bool store) {
   op.cache = m.cache;
   op.components = static_cast<std::uint8_t>(m.vector);
   const Type t = d.type();
-  op.element = static_cast<std::uint8_t>(bytes_of(t));
-  if (t == Type::pred || t == Type::b128 || op.element == 0) d.refuse_type(t);
-  if (!is_integer(t) && !is_bits(t) && t != Type::f32 && t != Type::f64) d.refuse_type(t);
+  const bool wide = t == Type::b128;  // two components of 64 bits
+  op.element = wide ? 8 : static_cast<std::uint8_t>(bytes_of(t));
+  if (wide) op.components = static_cast<std::uint8_t>(2 * op.components);
+  if (t == Type::pred || op.element == 0) d.refuse_type(t);
+  if (!is_integer(t) && !is_bits(t) && t != Type::f32 && t != Type::f64 && !wide) d.refuse_type(t);
   op.width = op.element * op.components;
   if (op.width > 32) d.fail("an access of more than 32 bytes");
   const std::size_t at = store ? 0 : 1, value = store ? 1 : 0;
@@ -249,16 +251,23 @@ void load_or_store(Decoder& d, bool store) {
   std::vector<Operand> parts;
   if (operand.kind == Operand::list) parts = operand.parts;
   else parts.push_back(operand);
+  if (wide) {
+    std::vector<Operand> halves;
+    for (const auto& p : parts)
+      for (const auto& half : d.halves(p)) halves.push_back(half);
+    parts = std::move(halves);
+  }
   if (parts.size() != op.components) d.fail("the vector and its registers differ in length");
+  const Type element = wide ? Type::b64 : t;
   unsigned width = 0;
   for (std::size_t k = 0; k < parts.size(); ++k) {
     unsigned this_width = 0;
-    op.registers[k] = store ? d.wide_source(parts[k], t, this_width) : d.wide_destination(parts[k], t, this_width);
+    op.registers[k] = store ? d.wide_source(parts[k], element, this_width) : d.wide_destination(parts[k], element, this_width);
     if (k != 0 && this_width != width) d.fail("registers of different widths in one vector");
     width = this_width;
   }
   op.register_width = static_cast<std::uint8_t>(width);
-  prepare_element(d, op, t, store);
+  prepare_element(d, op, element, store);
 
   const auto address = d.address(at);
   const auto& text = d.operand(at).text;
@@ -317,37 +326,44 @@ void load_or_store(Decoder& d, bool store) {
   if (strong) d.ends_block();
 }
 
+const Inst* nothing(const Inst& i, Warp&, Mask) { return &i + 1; }
+
 // A hint: the address is looked at by nobody.
-void hint(Decoder& d) {
-  while (!d.next().empty()) {
-    const auto word = d.next();
-    static constexpr std::string_view kKnown[] = {"global", "local", "L1", "L2", "L2::evict_last", "L2::evict_normal", "L1::evict_last", "param",
-                                                  "const", "tensormap", "shared", "b128"};
-    bool known = false;
-    for (const auto k : kKnown) known |= k == word;
-    if (!known) d.fail("unknown modifier '." + std::string(word) + "'");
-    if (word == "tensormap") d.fail("tensor maps are not supported");
-    d.take(word);
-  }
+void prefetch(Decoder& d) {
+  if (d.take("tensormap")) d.fail("tensor maps are not supported");
+  d.take_one({"global", "local"});
+  if (d.take_one({"L2::evict_last", "L2::evict_normal", "L1", "L2"}) < 0) d.fail("needs a level");
+  d.end(1);
   d.address(0);
-  d.emit([](const Inst& i, Warp&, Mask) -> const Inst* { return &i + 1; });
+  d.emit(nothing);
+}
+// Of a whole cache line of 128 bytes: discard and applypriority.
+void line_hint(Decoder& d, std::string_view level) {
+  d.take("global");
+  if (!d.take(level)) d.fail("needs ." + std::string(level));
+  d.end(2);
+  d.address(0);
+  if (d.immediate(1) != 128) d.fail("the size must be 128");
+  d.emit(nothing);
 }
 void prefetchu(Decoder& d) {
   if (!d.take("L1")) d.fail("needs .L1");
   d.end(1);
-  d.emit([](const Inst& i, Warp&, Mask) -> const Inst* { return &i + 1; });
+  d.address(0);
+  d.emit(nothing);
 }
 // createpolicy gives an opaque cache policy, which nothing here looks at.
 void createpolicy(Decoder& d) {
-  while (!d.next().empty() && type_of(d.next()) == Type::none) {
-    const auto word = d.next();
-    static constexpr std::string_view kKnown[] = {"fractional", "range", "global", "cvt", "L2", "L2::evict_last", "L2::evict_normal", "L2::evict_first", "L2::evict_unchanged"};
-    bool known = false;
-    for (const auto k : kKnown) known |= k == word;
-    if (!known) d.fail("unknown modifier '." + std::string(word) + "'");
-    d.take(word);
-  }
+  const int what = d.take_one({"fractional", "range", "cvt"});
+  if (what < 0) d.fail("needs .fractional, .range or .cvt");
+  if (what == 1) d.take("global");
+  if (what == 2 ? !d.take("L2") : d.take_one({"L2::evict_last", "L2::evict_normal", "L2::evict_first", "L2::evict_unchanged"}) < 0) d.fail("needs a priority");
+  if (what != 2) d.take_one({"L2::evict_first", "L2::evict_unchanged"});  // of the rest
   d.type({Type::b64});
+  d.end(what == 1 ? 4 : what == 2 ? 2 : 1, what == 1 ? 4 : 2);
+  if (what == 0 && d.count() == 2) d.source(1, Type::f32);
+  if (what == 1) d.address(1), d.source(2, Type::b32), d.source(3, Type::b32);
+  if (what == 2) d.source(1, Type::b64);
   const Slot r = d.destination(0, Type::b64);
   d.emit([](const Inst& i, Warp& w, Mask mask) -> const Inst* {
     each_lane(w.at<u64>(i.d), mask, [](unsigned) { return u64{0}; });
@@ -429,9 +445,10 @@ std::span<const Opcode> memory_opcodes() {
       {"ld", [](Decoder& d) { load_or_store(d, false); }, InstructionClass::load_global},
       {"ldu", [](Decoder& d) { load_or_store(d, false); }, InstructionClass::load_global},
       {"st", [](Decoder& d) { load_or_store(d, true); }, InstructionClass::store_global},
-      {"prefetch", hint, InstructionClass::other},
+      {"prefetch", prefetch, InstructionClass::other},
       {"prefetchu", prefetchu, InstructionClass::other},
-      {"applypriority", hint, InstructionClass::other},
+      {"applypriority", [](Decoder& d) { line_hint(d, "L2::evict_normal"); }, InstructionClass::other},
+      {"discard", [](Decoder& d) { line_hint(d, "L2"); }, InstructionClass::other},
       {"createpolicy", createpolicy, InstructionClass::other},
   };
   return table;

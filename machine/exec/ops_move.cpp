@@ -113,10 +113,32 @@ void mov_parts(Decoder& d, Type t, bool packing) {
   i.extra = parts;
 }
 
+// .b128: a pair of 64-bit registers to another.
+void mov_wide(Decoder& d) {
+  const auto parts = [&](std::size_t index) -> std::array<Operand, 2> {
+    const Operand& o = d.operand(index);
+    if (o.kind != Operand::list) return d.halves(o);
+    if (o.parts.size() != 2 || o.piped) d.fail("needs two registers of 64 bits");
+    return {o.parts[0], o.parts[1]};
+  };
+  const auto from = parts(1), to = parts(0);
+  const Slot low = d.source(from[0], Type::b64), high = d.source(from[1], Type::b64);
+  const Slot* slots = d.keep({d.destination(to[0], Type::b64), d.destination(to[1], Type::b64)});
+  Inst& i = d.emit([](const Inst& i, Warp& w, Mask mask) -> const Inst* {
+    alignas(64) u64 upper[kWarp];  // the lower half may be written where the upper one is read
+    std::memcpy(upper, w.at<const u64>(i.b), sizeof upper);
+    const u64* lower = w.at<const u64>(i.a);
+    each_lane(w.at<u64>(i.slots[0]), mask, [=](unsigned l) { return lower[l]; });
+    blend(w.at<u64>(i.slots[1]), upper, mask);
+    return &i + 1;
+  });
+  i.a = low, i.b = high, i.slots = slots;
+}
+
 void mov(Decoder& d) {
   const Type t = d.type();
-  if (t == Type::b128) d.refuse_type(t);
   d.end(2);
+  if (t == Type::b128) return mov_wide(d);
   if (t == Type::pred) {
     const Slot a = d.predicate_source(d.operand(1)), r = d.predicate_destination(d.operand(0));
     Inst& i = d.emit(move_predicate);
@@ -137,11 +159,20 @@ void mov(Decoder& d) {
     else if (name == "%globaltimer") h = clock<u64, 0>;
     else if (name == "%globaltimer_lo") h = clock<u32, 0>;
     else if (name == "%globaltimer_hi") h = clock<u32, 32>;
-    else if (name == "%gridid" && bytes == 8) h = nullptr;
     if (h != nullptr) {
       if (bytes != (name == "%clock64" || name == "%globaltimer" ? 8u : 4u)) d.fail("wrong width for '" + std::string(name) + "'");
       const Slot r = d.destination(0, t);
       d.emit(h).d = r;
+      return;
+    }
+    if (name == "%gridid" && bytes == 8) {
+      const Slot r = d.destination(0, t);
+      Inst& i = d.emit([](const Inst& i, Warp& w, Mask mask) -> const Inst* {
+        const u32* a = w.at<const u32>(i.a);
+        each_lane(w.at<u64>(i.d), mask, [=](unsigned l) { return u64{a[l]}; });
+        return &i + 1;
+      });
+      i.a = d.special(Special::gridid), i.d = r;
       return;
     }
     if (Variable* v = d.find(name)) {

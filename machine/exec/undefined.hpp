@@ -83,8 +83,9 @@ const Inst* run_following(Warp& w, const Inst* pc);
 void before_memory(const Inst& i, Warp& w, const MemoryOp& op, Mask mask);
 // Behind a load of which the checks told undefined bytes.
 void loaded_undefined(Warp& w, const MemoryOp& op);
-void before_atomic(const Inst& i, Warp& w, const MemoryOp& op, Slot operand, Slot result, Mask mask);
-void atomic_undefined(Warp& w, const MemoryOp& op, Slot result);
+// `operands` become what memory holds; one of each and of the results for every component.
+void before_atomic(const Inst& i, Warp& w, const MemoryOp& op, const Slot* operands, const Slot* results, Mask mask);
+void atomic_undefined(Warp& w, const MemoryOp& op, const Slot* results);
 // A parameter of a called function, moved between its area and registers.
 void area_undefined(Warp& w, const MemoryOp& op, Slot area, std::int64_t offset, Mask mask);
 

@@ -61,17 +61,19 @@ void loaded_undefined(Warp& w, const MemoryOp& op) {
   u.lanes = 0;
 }
 
-void before_atomic(const Inst& i, Warp& w, const MemoryOp& op, Slot operand, Slot result, Mask mask) {
+void before_atomic(const Inst& i, Warp& w, const MemoryOp& op, const Slot* operands, const Slot* results, Mask mask) {
   require_defined(i, w, i.a, mask, UndefinedUse::address);
   w.worker->undefined->lanes = 0;
-  give(i, w, operand, mask, 0, op.element);
-  if (op.kind == AccessKind::atomic) set_defined(*w.frame, result, mask);
+  for (unsigned c = 0; c < op.components; ++c) give(i, w, operands[c], mask, c * op.element, op.element);
+  if (op.kind != AccessKind::atomic) return;
+  for (unsigned c = 0; c < op.components; ++c) set_defined(*w.frame, results[c], mask);
 }
 
-void atomic_undefined(Warp& w, const MemoryOp& op, Slot result) {
+void atomic_undefined(Warp& w, const MemoryOp& op, const Slot* results) {
   Undefined& u = *w.worker->undefined;
   if (op.kind == AccessKind::atomic)
-    for_lanes(u.lanes, [&](unsigned l) { set_undefined(*w.frame, result, l, get(u, l, 0, op.element), u.origins[l]); });
+    for (unsigned c = 0; c < op.components; ++c)
+      for_lanes(u.lanes, [&](unsigned l) { set_undefined(*w.frame, results[c], l, get(u, l, c * op.element, op.element), u.origins[l]); });
   u.lanes = 0;
 }
 

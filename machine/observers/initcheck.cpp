@@ -203,16 +203,19 @@ void Initcheck::atomic(const WarpPoint& point, const Access& a, const Extent& ex
     const Origin origin = out.origins[lane];
     if ((open & bit) != 0) operand = out.bits[lane];
     const bool old = read(point, lane, a.address[lane], a.width, pages, out);
-    bool any = old || (open & bit) != 0;
+    const unsigned size = a.width / a.components;
+    bool any[8] = {};  // by component: each is computed for itself
+    for (unsigned b = 0; b < a.width; ++b) any[b / size] |= (old && out.bits[lane][b] != 0) || operand[b] != 0;
     for (unsigned b = 0; b < a.width; ++b) {
       const std::uint8_t before = out.bits[lane][b];
-      const auto value = static_cast<std::uint8_t>(a.data[0].base != nullptr ? a.data[0].base[lane * a.data[0].stride + b] : std::byte{0});
+      const Component& data = a.data[b / size];
+      const auto value = static_cast<std::uint8_t>(data.base != nullptr ? data.base[lane * data.stride + b % size] : std::byte{0});
       switch (a.merge) {
         case Merge::replace: now[b] = operand[b]; break;
         case Merge::and_: now[b] = operand[b] | (before & value); break;
         case Merge::or_: now[b] = operand[b] | static_cast<std::uint8_t>(before & ~value); break;
         case Merge::xor_: now[b] = operand[b] | before; break;
-        case Merge::any: now[b] = any ? 0xff : 0; break;
+        case Merge::any: now[b] = any[b / size] ? 0xff : 0; break;
       }
     }
     Origin from = (open & bit) != 0 ? origin : out.origins[lane];

@@ -17,7 +17,7 @@ constexpr std::size_t kPairs = 64;
 
 std::uint64_t value_at(const std::byte* place, std::uint32_t bytes) {
   std::uint64_t value = 0;
-  std::memcpy(&value, place, bytes);
+  std::memcpy(&value, place, std::min<std::size_t>(bytes, sizeof value));
   return value;
 }
 std::uint64_t operand_of(const Access& a, unsigned which, unsigned lane) {
