@@ -18,6 +18,13 @@ struct AddOp { template <class H> static float apply(u16 a, u16 b) { return H::w
 struct SubOp { template <class H> static float apply(u16 a, u16 b) { return H::widen(a) - H::widen(b); } };
 struct MulOp { template <class H> static float apply(u16 a, u16 b) { return H::widen(a) * H::widen(b); } };
 struct FmaOp { template <class H> static float apply(u16 a, u16 b, u16 c) { return fma_to_odd(H::widen(a), H::widen(b), H::widen(c)); } };
+// fma.oob: what a tensor copy filled in for elements out of bounds makes the result zero.
+inline constexpr u16 kOutOfBounds = 0x7ffe;
+struct OobOp {
+  template <class H> static float apply(u16 a, u16 b, u16 c) {
+    return a == kOutOfBounds || b == kOutOfBounds || c == kOutOfBounds ? 0.0f : FmaOp::apply<H>(a, b, c);
+  }
+};
 // The special unit cuts most results instead of rounding them.
 template <class H> float cut(float v) {
   if (std::is_same_v<H, Bfloat>) return float_of(bits_of(v) & 0xffff0000u);
@@ -123,7 +130,7 @@ Handler min_max(bool pair, bool flush, bool min, bool nan, bool xorsign) {
 }  // namespace
 
 void decode_half_arithmetic(Decoder& d, std::string_view what) {
-  const bool rounded = d.take("rn"), flush = d.flush();
+  const bool rounded = d.take("rn"), flush = d.flush(), oob = d.take("oob");
   const bool sat = d.take("sat"), relu = d.take("relu");
   const Type t = half_type(d);
   const bool bf = is_bf16(t), pair = is_pair(t);
@@ -132,9 +139,11 @@ void decode_half_arithmetic(Decoder& d, std::string_view what) {
   if (what == "fma") {
     if (!rounded) d.fail("needs .rn");
     const Clamp c = sat ? Clamp::sat : relu ? Clamp::relu : Clamp::none;
+    if (oob && (flush || sat)) d.fail(".oob takes neither .ftz nor .sat");
+    if (oob) return emit(d, bf ? shelled<Bfloat, OobOp, 3>(pair, false, c) : shelled<Half, OobOp, 3>(pair, false, c), t, 3);
     return emit(d, bf ? shelled<Bfloat, FmaOp, 3>(pair, false, c) : shelled<Half, FmaOp, 3>(pair, flush, c), t, 3);
   }
-  if (relu) d.fail(".relu needs fma");
+  if (relu || oob) d.fail(".relu and .oob need fma");
   const Clamp c = sat ? Clamp::sat : Clamp::none;
   const Handler h = what == "add"   ? (bf ? shelled<Bfloat, AddOp, 2>(pair, false, c) : shelled<Half, AddOp, 2>(pair, flush, c))
                     : what == "sub" ? (bf ? shelled<Bfloat, SubOp, 2>(pair, false, c) : shelled<Half, SubOp, 2>(pair, flush, c))

@@ -4,7 +4,10 @@ from .carry_forms import carry_forms
 from .compare_forms import compare_forms
 from .convert_forms import convert_forms
 from .forms import Form, bit_forms, float_forms, half_forms, integer_forms, special_forms
+from .pair_forms import pair_forms
+from .video_forms import video_forms
 from .warp_forms import atomic_forms, memory_forms, warp_forms
+from .wide_forms import wide_forms
 
 FAMILIES = {
     "integer": integer_forms,
@@ -18,6 +21,9 @@ FAMILIES = {
     "warp": warp_forms,
     "atomic": atomic_forms,
     "memory": memory_forms,
+    "pair": pair_forms,
+    "video": video_forms,
+    "wide": wide_forms,
 }
 
 

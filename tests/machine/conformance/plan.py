@@ -5,6 +5,7 @@ operand that is not there. The runner writes the outputs one behind the other. S
 """
 
 import random
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,10 +69,20 @@ def mma_inputs(op: Mma) -> list[bytes]:
     return result
 
 
-def write_plan(folder: Path) -> list[Item]:
-    """The recording's plan: every form and every matrix shape. Returns what each answer is."""
-    work: list[tuple[Form | Mma, list[bytes]]] = [(form, form_inputs(form)) for form in all_forms()]
-    work.extend((op, mma_inputs(op)) for op in MMA)
+def all_keys() -> list[str]:
+    """What is compared, in the order of a recording."""
+    return [form.key for form in all_forms()] + [op.name for op in MMA]
+
+
+def write_plan(folder: Path, keys: Container[str]) -> list[Item]:
+    """The plan of the forms and matrix shapes among ``keys``. Returns what each answer is.
+
+    What a recording made of its keys is made of them again, whatever forms have come since.
+    """
+    work: list[tuple[Form | Mma, list[bytes]]] = [
+        (form, form_inputs(form)) for form in all_forms() if form.key in keys
+    ]
+    work.extend((op, mma_inputs(op)) for op in MMA if op.name in keys)
     return write_entries(folder, "sm_90", work)
 
 

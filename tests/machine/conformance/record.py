@@ -21,7 +21,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from conformance.api import RUNS, Run  # noqa: E402
-from conformance.plan import Item, write_plan  # noqa: E402
+from conformance.plan import Item, all_keys, write_plan  # noqa: E402
 
 
 def digest(folder: Path) -> str:
@@ -39,6 +39,22 @@ def write_answers(
     header = {"about": about, "items": [[i.key, i.out_offset, i.out_bytes] for i in items], "api": api}
     blob = json.dumps(header, separators=(",", ":")).encode() + b"\n" + data
     path.write_bytes(lzma.compress(blob, preset=9 | lzma.PRESET_EXTREME))
+
+
+def changes(items: list[Item], data: bytes) -> str:
+    """How the answers differ from those that lie beside this file."""
+    before: dict[str, bytes] = {}
+    if (HERE / "answers.xz").exists():
+        header, _, old = lzma.decompress((HERE / "answers.xz").read_bytes()).partition(b"\n")
+        before = {key: old[at : at + size] for key, at, size in json.loads(header)["items"]}
+    now = {item.key: data[item.out_offset : item.out_offset + item.out_bytes] for item in items}
+    other = sorted(key for key in now.keys() & before.keys() if now[key] != before[key])
+    same = len(now.keys() & before.keys()) - len(other)
+    return (
+        f"{len(now.keys() - before.keys())} forms are new, {same} as before, "
+        f"{len(before.keys() - now.keys())} gone, {len(other)} with other answers"
+        + "".join(f"\n  {key}" for key in other)
+    )
 
 
 def ask_api(nvcc: str, run: Run, folder: Path) -> str:
@@ -64,7 +80,7 @@ def main() -> int:
     )
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        items = write_plan(folder)
+        items = write_plan(folder, set(all_keys()))
         print(f"{len(items)} forms, compiling", flush=True)
 
         def compile_module(path: Path) -> str:
@@ -99,7 +115,9 @@ def main() -> int:
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             texts = list(pool.map(lambda program: ask_api(nvcc, program, folder), RUNS))
         api = {program.key: text for program, text in zip(RUNS, texts, strict=True)}
-        write_answers(options.out, items, (folder / "answers.bin").read_bytes(), about, api)
+        data = (folder / "answers.bin").read_bytes()
+        print(changes(items, data), flush=True)
+        write_answers(options.out, items, data, about, api)
     print(f"{options.out}: {options.out.stat().st_size} bytes, {about['device']}")
     return 0
 
