@@ -4,6 +4,7 @@ import os
 import sys
 
 from verify.system.completion import open_streams, run_to_completion
+from verify.system.exit_code import ExitCode
 
 
 def main() -> None:
@@ -24,7 +25,7 @@ def command() -> int:
     except KeyboardInterrupt:  # the imports take most of a second, in which Ctrl-C is as likely as later
         return _failed("interrupted", 130)
     except ImportError as error:
-        return _failed(f"{error}: install kernel-verify with all that it depends on", 3)
+        return _failed(f"{error}: install kernel-verify with all that it depends on", ExitCode.NOT_VERIFIED)
     return run(sys.argv[1:])
 
 

@@ -19,7 +19,6 @@ from verify.device.interface import (
     DeviceInfo,
     Execution,
     Job,
-    Progress,
     RunResult,
     RunStatus,
     Tool,
@@ -29,6 +28,7 @@ from verify.finding.finding import SourceLine
 from verify.fixture.resolve import ResolvedFixture
 from verify.fixture.schema import Fixture
 from verify.oracle import tracked as t
+from verify.system.progress import Progress
 from verify.wire.pack import RunOutput
 from verify.wire.run import Run
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from verify.check.subject import run_seconds
-from verify.finding.finding import EXIT_USAGE
+from verify.system.exit_code import ExitCode
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "row_softmax"
 
@@ -58,7 +58,7 @@ def test_a_contract_that_ends_the_process_is_not_clean(
     """Fault: sys.exit(0) in a contract becomes the gate's exit code 0, with nothing proved."""
     edit(tmp_path, old, new)
     done = verify("run", "kernel", "--device", "cpu", "--check", "compare", "-k", "one-column", "-q")
-    assert done.returncode == EXIT_USAGE
+    assert done.returncode == ExitCode.USAGE
     assert "row_softmax_contract.py" in done.stderr and "SystemExit" in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -94,7 +94,7 @@ def test_bad_words_and_settings_are_named(
     """Fault: a wrong setting is ignored, blamed on the kernel, or ends in a traceback."""
     on_cpu = ["--device", "cpu", "-q"] if words[0] == "run" else []
     done = verify(*words, *on_cpu, **environment)
-    assert done.returncode == EXIT_USAGE
+    assert done.returncode == ExitCode.USAGE
     assert said in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -106,7 +106,7 @@ def test_what_is_executable_and_no_program_is_named(
     (tmp_path / "text").write_text("no program\n")
     (tmp_path / "text").chmod(0o755)
     done = verify("sanitize", "--", "./text")
-    assert done.returncode == EXIT_USAGE
+    assert done.returncode == ExitCode.USAGE
     assert "./text: cannot be started: Exec format error" in done.stderr
 
 
@@ -115,7 +115,7 @@ def test_looking_at_the_folder_of_findings_leaves_nothing(
 ) -> None:
     """Fault: a clean or refused run litters with empty folders."""
     done = verify("run", "kernel", "-k", "nothere", "--findings", "a/b", "--device", "cpu", "-q")
-    assert done.returncode == EXIT_USAGE and "selects none of" in done.stderr
+    assert done.returncode == ExitCode.USAGE and "selects none of" in done.stderr
     assert not (tmp_path / "a").exists()
 
 
@@ -126,7 +126,7 @@ def test_arrays_beyond_the_memory_are_named(
     fixtures = tmp_path / "kernel" / "row_softmax.toml"
     fixtures.write_text(fixtures.read_text().replace("rows = 2\n", 'rows = "2**45"\n'))
     done = verify("run", "kernel", "--device", "cpu", "-k", "one-column", "-q")
-    assert done.returncode == EXIT_USAGE
+    assert done.returncode == ExitCode.USAGE
     assert "row_softmax.toml: one-column: symbols: the arrays of profile normal do not fit" in done.stderr
     assert "rows = 35184372088832" in done.stderr
 
@@ -154,7 +154,7 @@ def test_an_expression_given_twice_is_refused(
 ) -> None:
     """Fault: the first ``-k`` is dropped without a word, and its fixtures with it."""
     done = verify("run", "kernel", "--device", "cpu", "-k", "one-column", "-k", "padded-rows", "-q")
-    assert done.returncode == EXIT_USAGE
+    assert done.returncode == ExitCode.USAGE
     assert "-k is given 2 times: join the words, as in -k 'one-column or padded-rows'" in done.stderr
 
 
@@ -171,7 +171,7 @@ def test_names_and_messages_steer_no_terminal(
     assert r"\x1b[2J [red]a[/] [/nothing] :smile: b" in done.stdout
     edit(tmp_path, "def softmax", 'raise ValueError("\\x1b[31m\\n::error::planted")\n\n\ndef softmax')
     done = verify("run", "kernel", "--device", "cpu", "-q")
-    assert done.returncode == EXIT_USAGE
+    assert done.returncode == ExitCode.USAGE
     assert r"\x1b[31m" in done.stderr
     assert "\x1b" not in done.stderr
     assert not [line for line in done.stderr.splitlines() if line.startswith("::error")]

@@ -16,15 +16,8 @@ import pytest
 from tests.harness.guarded_kernel import CONTRACT as GUARDED
 from verify.contract.model import Contract
 from verify.device.program import compile_program
-from verify.harness.build import (
-    Build,
-    BuildError,
-    architecture_flags,
-    build_all,
-    build_harness,
-    compile_command,
-)
-from verify.toolchain.compile import Compilers, StoppedError
+from verify.harness.build import Build, architecture_flags, build_all, build_harness, compile_command
+from verify.toolchain.compile import BuildError, Compilers, StoppedError
 from verify.toolchain.toolchain import find_toolchain
 
 

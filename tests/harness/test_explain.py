@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from verify.contract.model import Buffer, Contract, Global, Launcher, Plan
-from verify.harness.build import BuildError, build_harness
+from verify.harness.build import build_harness
 from verify.harness.explain import explained
 from verify.harness.render import render
+from verify.toolchain.compile import BuildError
 
 SOURCE = """\
 #include <cuda_runtime.h>

@@ -14,7 +14,7 @@ import pytest
 from tests.machine.known_programs import Expectation, expectations, marked_lines, names, run
 from verify.device.interface import TOOLS
 from verify.device.machine_report import MachineFinding
-from verify.device.program import EXIT_FINDINGS
+from verify.system.exit_code import ExitCode
 
 FAULTY = expectations()
 RIGHT = [name for name in names() if name.endswith("_right")]
@@ -55,11 +55,11 @@ def test_fault_is_found(wanted: Expectation, seed: int, tmp_path: Path) -> None:
     findings = done.report.findings
     assert any(fits(finding, wanted) for finding in findings), (tmp_path / "report.txt").read_text()
     if wanted.level == "error":
-        assert done.exit_code == EXIT_FINDINGS
+        assert done.exit_code == ExitCode.FINDINGS
     else:
         assert not any(finding.check == wanted.tool and not finding.warning for finding in findings)
         strict = run(wanted.program, (wanted.tool,), tmp_path, seed=seed, strict=True)
-        assert strict.exit_code == EXIT_FINDINGS
+        assert strict.exit_code == ExitCode.FINDINGS
 
 
 @pytest.mark.parametrize("seed", SEEDS)

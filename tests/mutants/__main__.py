@@ -13,9 +13,9 @@ from tests.mutants.planted import Mutant, kernels_with_mutants, mutants_of
 from tests.mutants.right import try_right
 from tests.mutants.trial import Fate, Trial, Trials, try_all, usual_jobs
 from verify.device.select import CHOICES, NoDevice, select_device
-from verify.finding.finding import EXIT_USAGE
 from verify.gate.gate import usual_checks
 from verify.gate.selection import SelectionError, select_names
+from verify.system.exit_code import ExitCode
 
 EXIT_SURVIVORS = 1
 EXIT_NO_DEVICE = 3
@@ -48,12 +48,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for kernel in asked.kernels:
         if kernel not in known:
             print(f"{kernel}: has no mutants (known: {', '.join(known)})", file=sys.stderr)
-            return EXIT_USAGE
+            return ExitCode.USAGE
     try:
         mutants = _selected(asked.kernels or known, asked.k)
     except SelectionError as error:
         print(error, file=sys.stderr)
-        return EXIT_USAGE
+        return ExitCode.USAGE
     device = select_device(asked.device)
     if isinstance(device, NoDevice):
         print(f"no device: {device.reason}", file=sys.stderr)

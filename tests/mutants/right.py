@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from verify.contract.discovery import find_contracts
-from verify.device.interface import Device, Execution, Job, Progress
+from verify.device.interface import Device, Execution, Job
 from verify.finding.finding import Outcome, Verdict
 from verify.gate.gate import Prepared, Selection, prepare, run_checks, usual_checks
+from verify.system.progress import Progress
 
 REPEATS: Mapping[str, int] = {"gpu": 20, "cpu": 3}
 """How often a kernel is run. A GPU schedules every time anew. The CPU device is deterministic: only another

@@ -22,8 +22,9 @@ from verify.fixture.resolve import ResolvedFixture
 from verify.fixture.schema import FixtureError
 from verify.gate.gate import Prepared, Selection, prepare, run_checks
 from verify.gate.selection import SelectionError
-from verify.harness.build import BuildError, build_harness
+from verify.harness.build import build_harness
 from verify.oracle.expectation import Quantity
+from verify.toolchain.compile import BuildError
 
 Say = Callable[[str], None]
 

@@ -23,10 +23,10 @@ from verify.device.interface import Execution, RunStatus, ToolRecord
 from verify.finding.finding import Finding, Outcome
 from verify.fixture.cases import ProfileError, build_case, profiles_of
 from verify.fixture.resolve import ResolvedFixture
-from verify.harness.build import BuildError
 from verify.harness.interposer import build_interposer
 from verify.harness.render import takes_stream
 from verify.oracle.expectation import OracleError, expect
+from verify.toolchain.compile import BuildError
 from verify.wire.run import Fill, Fills, Run
 
 STREAM_ROUNDS = 4

@@ -25,10 +25,11 @@ from verify.contract.discovery import find_contracts
 from verify.contract.formats import round_to
 from verify.contract.model import Contract, KernelOracle
 from verify.finding.finding import Finding, Outcome, Verdict
-from verify.harness.build import BuildError, build_harness
+from verify.harness.build import build_harness
 from verify.harness.plan import query_plans
 from verify.oracle.expectation import OracleError, Quantity, expect
 from verify.oracle.tracked import Tracked
+from verify.toolchain.compile import BuildError
 from verify.wire.run import Fills, Run
 
 

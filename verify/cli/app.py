@@ -28,13 +28,13 @@ from verify.cli.console import (
     reporting,
     take_output,
 )
-from verify.finding.finding import EXIT_USAGE
-from verify.gate.blame import EXIT_INTERNAL, USAGE_ERRORS, blame
-from verify.harness.build import BuildError
+from verify.gate.blame import USAGE_ERRORS, blame
 from verify.system.completion import SIGNALS
+from verify.system.exit_code import ExitCode
 from verify.system.guard import start_no_more
 from verify.system.process_group import end_descendants
 from verify.system.scratch import make_scratch, sweep_scratch
+from verify.toolchain.compile import BuildError
 
 # Typer brings its own click from some version on; this is the base of its usage errors in all of them.
 _ClickException: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str]) -> int:
             end_output()
             return code
     except ReportLostError as error:
-        return _told(str(error), EXIT_INTERNAL)
+        return _told(str(error), ExitCode.NOT_VERIFIED)
     except BaseException as error:
         return _told(*blame(error))
 
@@ -92,7 +92,7 @@ def _command(arguments: Sequence[str]) -> int:
         try:
             return program_command.main(arguments[1:])
         except SystemExit as end:  # of argparse
-            return end.code if isinstance(end.code, int) else EXIT_USAGE
+            return end.code if isinstance(end.code, int) else ExitCode.USAGE
     code = app(list(arguments), prog_name="verify", standalone_mode=False)
     return code if isinstance(code, int) else 0
 

@@ -15,9 +15,9 @@ from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook,
 from rich.segment import Segment
 from rich.text import Text
 
-from verify.finding.finding import EXIT_USAGE
 from verify.gate.blame import BlamedError, blame, contract_frame
 from verify.system.completion import CLOSED
+from verify.system.exit_code import ExitCode
 from verify.system.printable import printable
 
 _PIPED_WIDTH = 150
@@ -121,7 +121,7 @@ def finish(code: int) -> NoReturn:
     raise Finished(code)
 
 
-def fail(message: str, code: int = EXIT_USAGE) -> NoReturn:
+def fail(message: str, code: int = ExitCode.USAGE) -> NoReturn:
     """One line on standard error, then exit."""
     with suppress(OSError, ReportLostError):
         err.print(f"verify: {message}", style="bold red", markup=False, highlight=False)

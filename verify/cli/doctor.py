@@ -17,6 +17,7 @@ from verify.cli import options
 from verify.cli.console import finish, out
 from verify.device.interface import TOOLS
 from verify.device.select import devices
+from verify.system.exit_code import ExitCode
 from verify.toolchain.cache import cache_folder
 from verify.toolchain.toolchain import Toolchain, find_toolchain
 
@@ -50,7 +51,7 @@ def doctor(as_json: options.Json = False, tripwires: options.Tripwires = True) -
             table.add_row(part.name, state, part.text)
         out.print(table)
         out.print("this machine can verify" if able and tools.can_build else "this machine cannot verify yet")
-    finish(0 if able and tools.can_build else 3)
+    finish(ExitCode.CLEAN if able and tools.can_build else ExitCode.NOT_VERIFIED)
 
 
 def _toolchain_parts(tools: Toolchain) -> list[Part]:

@@ -10,8 +10,6 @@ from pathlib import Path
 from verify.device.interface import TOOLS
 from verify.device.program import (
     ARCHITECTURES,
-    EXIT_FINDINGS,
-    EXIT_NOT_VERIFIED,
     ProgramOptions,
     ProgramReport,
     run_program,
@@ -19,6 +17,7 @@ from verify.device.program import (
     with_tools,
 )
 from verify.device.program_log import BAR, LogError, end_log, unwritable
+from verify.system.exit_code import ExitCode
 from verify.system.printable import printable
 
 _EPILOG = (
@@ -58,7 +57,7 @@ def parser() -> argparse.ArgumentParser:
     add(
         "--error-exitcode",
         type=_exit_code,
-        default=EXIT_FINDINGS,
+        default=ExitCode.FINDINGS,
         metavar="N",
         help="exit code with findings",
     )
@@ -119,7 +118,7 @@ def conclude(result: ProgramReport, json_file: Path | None = None, log_file: Pat
     except (LogError, OSError) as error:
         problem = f"--json {json_file}: {error.strerror}" if isinstance(error, OSError) else str(error)
         print(f"{BAR}{printable(problem)}", file=sys.stderr)
-        code = code or EXIT_NOT_VERIFIED
+        code = code or ExitCode.NOT_VERIFIED
     if log_file is None or result.reason:
         print(f"{BAR}{line}", file=sys.stderr)
     return code

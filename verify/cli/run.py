@@ -16,6 +16,7 @@ from verify.gate.selection import select_checks
 from verify.gate.side_by_side import run_kernels
 from verify.report.report import as_json
 from verify.report.terminal import print_report
+from verify.system.exit_code import ExitCode
 
 
 def run(
@@ -58,8 +59,8 @@ def run(
         out.print_json(json.dumps(as_json(report)))
     else:
         print_report(report, out, verbose)
-    if allow_not_run and report.exit_code == 3 and report.only_not_run:
-        finish(0)
+    if allow_not_run and report.exit_code == ExitCode.NOT_VERIFIED and report.only_not_run:
+        finish(ExitCode.CLEAN)
     if not contracts:
         fail("there is nothing to verify")
     finish(report.exit_code)

@@ -81,7 +81,7 @@ class _Finder:
         return spec
 
 
-sys.meta_path.insert(0, _Finder)  # type: ignore[arg-type]
+sys.meta_path.insert(0, _Finder)
 
 
 def _import_for(package: str) -> Callable[..., ModuleType]:

@@ -16,7 +16,6 @@ from verify.device.interface import (
     DeviceInfo,
     Execution,
     Job,
-    Progress,
     RunResult,
     RunStatus,
     Tool,
@@ -32,6 +31,7 @@ from verify.device.program import (
 )
 from verify.device.sanitizer.tripwire import Tripwires
 from verify.device.session import Command, ProcessEnd, Session, harness_command, run_session
+from verify.system.progress import Progress
 from verify.toolchain.machine_build import MachineBuildError, machine_library
 from verify.toolchain.toolchain import find_toolchain
 

@@ -16,7 +16,6 @@ from verify.device.interface import (
     DeviceInfo,
     Execution,
     Job,
-    Progress,
     RunResult,
     RunStatus,
     Tool,
@@ -28,6 +27,7 @@ from verify.device.sanitizer.proof import doubt_of_process, doubt_of_runs, first
 from verify.device.sanitizer.read_log import read_logs
 from verify.device.sanitizer.tripwire import Tripwires
 from verify.device.session import Command, ProcessEnd, Session, harness_command, run_session
+from verify.system.progress import Progress
 from verify.toolchain.toolchain import find_toolchain
 
 

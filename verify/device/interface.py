@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from verify.finding.finding import Severity, SourceLine
+from verify.system.progress import Progress
 
 Tool = Literal["memcheck", "initcheck", "racecheck", "synccheck"]
 TOOLS: tuple[Tool, ...] = ("memcheck", "initcheck", "racecheck", "synccheck")
@@ -122,7 +123,6 @@ class Execution:
     buffers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
-Progress = Callable[[str], None]
 
 
 class Device(Protocol):

@@ -14,7 +14,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -24,7 +24,8 @@ from verify.device.interface import TOOLS
 from verify.device.machine_report import MachineReport, merge_reports, read_report
 from verify.device.program_log import LogError, begin_log
 from verify.device.watched_program import NoProgramError, ProgramEnd, run_watched, signal_name
-from verify.finding.finding import EXIT_USAGE
+from verify.system.exit_code import ExitCode
+from verify.system.progress import Progress
 from verify.toolchain.cache import cached, digest
 from verify.toolchain.compile import (
     BuildError,
@@ -38,10 +39,7 @@ from verify.toolchain.machine_build import LIBRARY, MachineBuildError, machine_l
 from verify.toolchain.toolchain import Toolchain, ToolchainError, find_toolchain
 
 ARCHITECTURES = ("sm_80", "sm_90")
-EXIT_FINDINGS, EXIT_NOT_VERIFIED = 1, 3
 CUT_SHORT = "cut short"
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ class ProgramOptions:
     threads: int = 0
     memory: int = 0
     log_file: Path | None = None
-    error_exitcode: int = EXIT_FINDINGS
+    error_exitcode: int = ExitCode.FINDINGS
     report_api_errors: bool = True
     checks: Mapping[str, str] = field(default_factory=dict)
     timing: Path | None = None
@@ -129,13 +127,13 @@ def run_program(
             command = (str(program.absolute()), *argv[1:])
             end = run_watched(command, argv[0], prepared, Path(folder), stdout, stderr)
             if not Path(folder).is_dir():  # a signal ends verify, and this thread is not there yet
-                return ProgramReport(argv, EXIT_NOT_VERIFIED, None, "verify was asked to end")
+                return ProgramReport(argv, ExitCode.NOT_VERIFIED, None, "verify was asked to end")
             report = merge_reports([read_report(file) for file in sorted(Path(folder).glob("*.json"))])
             cut_off = any(Path(folder).glob("*.partial"))
     except (NoProgramError, LogError) as error:
-        return ProgramReport(argv, EXIT_USAGE, None, str(error))
+        return ProgramReport(argv, ExitCode.USAGE, None, str(error))
     except (RefusedError, MachineBuildError, BuildError, ToolchainError, FatBinaryError) as error:
-        return ProgramReport(argv, EXIT_NOT_VERIFIED, None, str(error))
+        return ProgramReport(argv, ExitCode.NOT_VERIFIED, None, str(error))
     judged = replace(_judged(argv, end, report, chosen, cut_off), notes=end.notes)
     # A program that takes an interrupt as a wish, and ends well, is judged as any other.
     if end.interrupts and end.code < 0 and not (report is not None and report.errors):
@@ -287,17 +285,17 @@ def _judged(
     if not options.tools:
         # Nothing was to be checked, so nothing is found: the program is what counts.
         refusal = report.refusal if report is not None else ""
-        ends_with = EXIT_NOT_VERIFIED if refusal else own
+        ends_with = ExitCode.NOT_VERIFIED if refusal else own
         return ProgramReport(argv, ends_with, code, refusal, report, options.tools)
     reason = _not_verified(end, report, options, cut_off)
     if report is not None and report.refusal:
-        return ProgramReport(argv, EXIT_NOT_VERIFIED, code, reason, report, options.tools)
+        return ProgramReport(argv, ExitCode.NOT_VERIFIED, code, reason, report, options.tools)
     if report is not None and (report.errors or (options.strict and report.warnings)):
         return ProgramReport(argv, options.error_exitcode, code, reason, report, options.tools)
     # A program that was ended, and one that failed, keep the status that says so.
     if not reason or (own and reason.startswith(CUT_SHORT)):
         return ProgramReport(argv, own, code, reason, report, options.tools)
-    return ProgramReport(argv, EXIT_NOT_VERIFIED, code, reason, report, options.tools)
+    return ProgramReport(argv, ExitCode.NOT_VERIFIED, code, reason, report, options.tools)
 
 
 def _not_verified(

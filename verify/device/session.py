@@ -20,9 +20,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from verify.device.interface import Job, Progress, RunResult, RunStatus
+from verify.device.interface import Job, RunResult, RunStatus
 from verify.system.guard import guarded
 from verify.system.process_group import end_group
+from verify.system.progress import Progress
 
 STARTUP_SECONDS = 120.0
 """Added to the limit before the first marker: loading the driver, the tool and the modules."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from verify.system.exit_code import ExitCode
+
 CHECKS = (
     "compare",
     "poison",
@@ -37,8 +39,12 @@ class Verdict(StrEnum):
     NOT_RUN = "not run"
 
 
-EXIT_CODES = {Verdict.CLEAN: 0, Verdict.FINDINGS: 1, Verdict.INCONCLUSIVE: 3, Verdict.NOT_RUN: 3}
-EXIT_USAGE = 2
+EXIT_CODES = {
+    Verdict.CLEAN: ExitCode.CLEAN,
+    Verdict.FINDINGS: ExitCode.FINDINGS,
+    Verdict.INCONCLUSIVE: ExitCode.NOT_VERIFIED,
+    Verdict.NOT_RUN: ExitCode.NOT_VERIFIED,
+}
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,11 @@ import traceback
 from verify.contract.discovery import ContractError
 from verify.contract.expression import ExpressionError
 from verify.contract.module import is_contract_code
-from verify.finding.finding import EXIT_USAGE
 from verify.fixture.cases import ProfileError
 from verify.fixture.schema import FixtureError
 from verify.gate.selection import SelectionError
-from verify.harness.build import BuildError
-
-EXIT_INTERNAL = 3
+from verify.system.exit_code import ExitCode
+from verify.toolchain.compile import BuildError
 
 USAGE_ERRORS = (ContractError, FixtureError, SelectionError, ExpressionError, ProfileError)
 """Errors whose message is all that there is to say."""
@@ -39,21 +37,21 @@ def blame(error: BaseException) -> tuple[str, int]:
         message, code = error.args
         return message, code
     if isinstance(error, USAGE_ERRORS):
-        return str(error), EXIT_USAGE
+        return str(error), ExitCode.USAGE
     if isinstance(error, BuildError):
-        return str(error), EXIT_INTERNAL
+        return str(error), ExitCode.NOT_VERIFIED
     what = f"{type(error).__name__}: {_text(error)}"
     own = contract_frame(error)
     if own is not None:
-        return f"{own.filename}:{own.lineno}: in {own.name}: {what}", EXIT_USAGE
+        return f"{own.filename}:{own.lineno}: in {own.name}: {what}", ExitCode.USAGE
     if isinstance(error, ValueError):
-        return _text(error), EXIT_USAGE
+        return _text(error), ExitCode.USAGE
     if isinstance(error, (OSError, MemoryError)):
-        return what, EXIT_INTERNAL
+        return what, ExitCode.NOT_VERIFIED
     frames = traceback.extract_tb(error.__traceback__)
     last = frames[-1] if frames else None
     where = f" ({last.filename}:{last.lineno})" if last is not None else ""
-    return f"this is a defect of verify, not of the kernel: {what}{where}", EXIT_INTERNAL
+    return f"this is a defect of verify, not of the kernel: {what}{where}", ExitCode.NOT_VERIFIED
 
 
 def _text(error: BaseException) -> str:

@@ -37,7 +37,7 @@ from verify.fixture.cases import build_cases, first_case
 from verify.fixture.resolve import ResolvedFixture, resolve_fixtures
 from verify.fixture.schema import Fixture, load_fixtures
 from verify.gate.selection import SelectionError, select_names
-from verify.harness.build import Build, BuildError, build_harness
+from verify.harness.build import Build, build_harness
 from verify.harness.plan import query_plans, require_plans
 from verify.oracle.expectation import OracleError, Quantity, expect
 from verify.report.instantiations import (
@@ -48,11 +48,12 @@ from verify.report.instantiations import (
 from verify.report.ladder import rungs
 from verify.report.report import KernelReport, Report
 from verify.report.reproduction import keep_reproductions
+from verify.system.progress import Progress
 from verify.tokens.rung import TopRung
 from verify.toolchain.cache import digest
+from verify.toolchain.compile import BuildError
 
 Check = Callable[[Subject], list[Outcome]]
-Progress = Callable[[str], None]
 
 PLANNED_MULTIPROCESSORS = 132
 """What a plan is asked for where there is no device to ask: an H100 or H200."""

@@ -23,13 +23,14 @@ from dataclasses import dataclass, replace
 from verify.contract.discovery import find_contracts
 from verify.device.cpu import CpuDevice
 from verify.device.interface import Device
-from verify.finding.finding import EXIT_USAGE
-from verify.gate.blame import EXIT_INTERNAL, BlamedError, blame
-from verify.gate.gate import Progress, Selection, keep_folder, narrowed, notes_of, run_gate, usual_checks
+from verify.gate.blame import BlamedError, blame
+from verify.gate.gate import Selection, keep_folder, narrowed, notes_of, run_gate, usual_checks
 from verify.report.report import KernelReport, Report
 from verify.system.exec_watch import adopt_orphans
+from verify.system.exit_code import ExitCode
 from verify.system.guard import guarded
 from verify.system.process_group import end_descendants, end_group
+from verify.system.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,9 @@ def _ask(work: Work, progress: Progress) -> Sequence[KernelReport]:
     command = (sys.executable, "-m", "verify.gate.side_by_side")
     # What it leaves when it is killed goes with this process's own scratch.
     scratch = {**os.environ, "TMPDIR": tempfile.gettempdir()}
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with guarded(command, env=scratch, start_new_session=True, **pipes) as process:
+    with guarded(
+        command, env=scratch, start_new_session=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         assert process.stdin is not None and process.stdout is not None
         try:
             with process.stdin as stdin:
@@ -95,7 +97,8 @@ def _ask(work: Work, progress: Progress) -> Sequence[KernelReport]:
             code = process.returncode
             how = f"{work.kernel}: its process ended with code {code} before its report"
             # By itself it ends that way only when the contract makes it.
-            raise BlamedError(how, EXIT_INTERNAL if code is None or code < 0 else EXIT_USAGE) from None
+            defect = code is None or code < 0
+            raise BlamedError(how, ExitCode.NOT_VERIFIED if defect else ExitCode.USAGE) from None
         finally:
             end_group(process)
     if isinstance(answer, BlamedError):

@@ -8,7 +8,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from verify.contract.discovery import source_file
 from verify.contract.model import Contract
 from verify.harness.explain import explained
 from verify.harness.render import render
+from verify.system.progress import Progress
 from verify.system.resources import resource_folder
 from verify.toolchain.cache import cached, digest
 from verify.toolchain.compile import (
@@ -50,7 +51,6 @@ WRAPPED = tuple(
 _ARCHITECTURE = re.compile(r"sm_(\d+[af]?)$")
 _SAFE_FLAG = re.compile(r"-[\w=.,:+/\-]*")
 
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)

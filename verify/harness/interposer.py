@@ -5,10 +5,10 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from verify.harness.build import BuildError
 from verify.system.resources import resource_folder
 from verify.system.scratch import plain_link
 from verify.toolchain.cache import cached, digest
+from verify.toolchain.compile import BuildError
 from verify.toolchain.toolchain import find_toolchain
 
 _LIBRARY = "launch_fault_interposer.so"

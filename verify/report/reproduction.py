@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import filecmp
 import itertools
 import shlex
@@ -32,6 +31,7 @@ from verify.harness.build import (
 from verify.harness.render import render
 from verify.oracle.expectation import OracleError, Quantity, expect
 from verify.report.showing import Showing, showing
+from verify.system.publish import publish_folder
 from verify.system.resources import resource_folder
 from verify.wire.expected import expected_bytes
 from verify.wire.pack import write_pack
@@ -90,10 +90,9 @@ def _placed(made: Path, folder: Path) -> Path:
     """A folder moved to where no other is, or the one that is the same but for what was built in it."""
     for number in itertools.count(1):
         target = folder / (made.name if number == 1 else f"{made.name}-{number}")
-        with contextlib.suppress(OSError):
-            if not target.exists():
-                # Another process may take the name meanwhile; a folder with files is never replaced.
-                return made.rename(target)
+        # Another process may take the name meanwhile; a folder with files is never replaced.
+        if not target.exists() and publish_folder(made, target):
+            return target
         if target.is_dir() and _same_files(made, target):
             return target
     raise AssertionError("unreachable")

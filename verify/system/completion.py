@@ -16,9 +16,9 @@ import time
 from collections.abc import Callable
 from typing import NoReturn
 
+from verify.system.exit_code import ExitCode
 from verify.system.process_group import descendants
 
-EXIT_USAGE, EXIT_INTERNAL = 2, 3
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """What asks a command to end."""
 
@@ -70,7 +70,7 @@ def run_to_completion(command: Callable[[], int]) -> NoReturn:
 def _die_with(parent: int) -> None:
     ctypes.CDLL(None).prctl(_PARENT_DEATH, int(signal.SIGKILL), 0, 0, 0)
     if os.getppid() != parent:
-        os._exit(EXIT_INTERNAL)
+        os._exit(ExitCode.NOT_VERIFIED)
 
 
 def _wait(child: int, waited: tuple[signal.Signals, ...]) -> int:
@@ -114,11 +114,11 @@ def _exit_code(child: int, status: int, reading: int) -> int:
         _say(f"ended by {signal.Signals(-code).name} before a verdict")
     elif code < 0:
         _say(f"its process was ended by signal {-code} before a verdict")
-        return EXIT_INTERNAL
+        return ExitCode.NOT_VERIFIED
     elif code not in [128 + number for number in SIGNALS]:
         why = "a contract ends it, or closes its files"
         _say(f"its process ended with exit code {code} before a verdict: {why}")
-        return EXIT_USAGE
+        return ExitCode.USAGE
     return 128 - code if code < 0 else code
 
 

@@ -25,6 +25,7 @@ from verify.gate.blame import BlamedError
 from verify.gate.gate import usual_checks
 from verify.report.report import outcome_from_json
 from verify.report.terminal import finding_text
+from verify.system.publish import publish_text
 from verify.system.scratch import make_scratch, sweep_scratch
 from verify.testing.worker import Batch, Listing, Worker, device_of
 from verify.toolchain.cache import digest
@@ -202,10 +203,7 @@ def _outcomes(item: CheckItem) -> dict[str, Outcome]:
     results = _results(item.config) / f"{digest([str(item.path)])}.json"
     with FileLock(results.with_suffix(".lock")):
         if not results.exists():
-            text = json.dumps(_run_batch(item))
-            fresh = results.with_suffix(f".{os.getpid()}")
-            fresh.write_text(text, encoding="utf-8")
-            fresh.rename(results)
+            publish_text(results, json.dumps(_run_batch(item)))
     stored = json.loads(results.read_text(encoding="utf-8"))
     if "error" in stored:
         pytest.fail(stored["error"], pytrace=False)

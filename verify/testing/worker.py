@@ -23,12 +23,12 @@ from typing import Any
 from verify.contract.discovery import fixture_file, load_contract
 from verify.device.interface import Device
 from verify.device.select import NoDevice, select_device
-from verify.finding.finding import EXIT_USAGE
 from verify.fixture.schema import load_fixtures
-from verify.gate.blame import EXIT_INTERNAL, BlamedError, blame
+from verify.gate.blame import BlamedError, blame
 from verify.gate.gate import Selection, run_gate
 from verify.report.report import outcome_as_json
 from verify.system.exec_watch import adopt_orphans
+from verify.system.exit_code import ExitCode
 from verify.system.guard import guarded
 from verify.system.process_group import end_descendants, end_group
 from verify.system.scratch import make_scratch, sweep_scratch
@@ -86,8 +86,10 @@ class Worker:
         """The answer. Raises BlamedError: an error's line and code, also when the process ended instead."""
         if self._process is None:
             command = (sys.executable, "-m", "verify.testing.worker")
-            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-            self._process = self._life.enter_context(guarded(command, start_new_session=True, **pipes))
+            started = guarded(
+                command, start_new_session=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
+            self._process = self._life.enter_context(started)
         process = self._process
         assert process.stdin is not None and process.stdout is not None
         try:
@@ -98,7 +100,8 @@ class Worker:
             self.close()
             code = process.returncode
             how = f"{request.file}: its process ended with code {code} before it answered"
-            raise BlamedError(how, EXIT_INTERNAL if code is None or code < 0 else EXIT_USAGE) from None
+            defect = code is None or code < 0
+            raise BlamedError(how, ExitCode.NOT_VERIFIED if defect else ExitCode.USAGE) from None
         if isinstance(answer, BlamedError):
             raise answer
         return answer
@@ -133,6 +136,7 @@ def _serve() -> None:
                 request: Listing | Batch = pickle.load(requests)
             except EOFError:
                 return
+            answer: object
             try:
                 answer = request.answer()
             except BaseException as error:

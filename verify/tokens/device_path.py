@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from verify.device.interface import Device
 from verify.harness.build import Build, build_all
 from verify.harness.plan import query_plans
 from verify.oracle.expectation import expect
+from verify.system.progress import Progress
 from verify.tokens.operations import RESULT, CaseBuilder, Operation, Plans
 from verify.wire.run import Run
 
@@ -25,7 +26,6 @@ _GUESSED_SM_COUNT = 132
 ROWS_AT_ONCE = 8
 """Positions whose bounds are worked out together: more would not fit a processor's cache."""
 
-Progress = Callable[[str], None]
 
 
 class PathError(RuntimeError):

@@ -10,11 +10,12 @@ from verify.contract.discovery import own_contract_files
 from verify.contract.model import Contract
 from verify.device.interface import Device
 from verify.finding.finding import Finding, Outcome, Verdict
-from verify.harness.build import BuildError
-from verify.tokens.device_path import KernelPath, PathError, Progress, build_kernels, launcher_plans
+from verify.system.progress import Progress
+from verify.tokens.device_path import KernelPath, PathError, build_kernels, launcher_plans
 from verify.tokens.model import Shape, build_model
 from verify.tokens.operations import KERNELS, CaseBuilder, Oracle
 from verify.tokens.parity import TokenReport, compare, decode_greedily
+from verify.toolchain.compile import BuildError
 
 CHECK = "tokens"
 """What outcomes and findings of this rung name as their check."""

@@ -14,12 +14,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from verify.system.progress import Progress
 from verify.system.resources import resource_folder
 from verify.system.scratch import plain_link
 from verify.toolchain.cache import cached, digest, is_cached
@@ -65,7 +66,6 @@ _UNFOLLOWED = re.compile(
 )
 """What reads a file that the line above does not show: it has no place in the machine's sources."""
 
-Progress = Callable[[str], None]
 
 
 class MachineBuildError(RuntimeError):

@@ -19,6 +19,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
+from verify.system.publish import publish_folder
+
 Origin = Literal["pip", "system"]
 
 NVCC_WHEELS = (
@@ -294,9 +296,7 @@ def _executable_copy(tool: Path) -> Path | None:
         for file in partial.iterdir():
             if file.is_file():
                 file.chmod(0o755)
-        try:
-            partial.rename(target)
-        except OSError:
+        if not publish_folder(partial, target):
             shutil.rmtree(partial)
     return target / tool.name if (target / tool.name).is_file() else None
 
