@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from verify.device.program import ProgramOptions, run_program
+from verify.check.program import run_program
+from verify.device.program import ProgramOptions
 
 PROGRAM = Path(__file__).parent / "programs" / "barrier_ways.cu"
 REPORTED = {

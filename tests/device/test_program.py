@@ -8,19 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.device.machine_reports import read, report
 from verify.device.elf import ProgramFile, read_program
 from verify.device.fat_binary import FatBinaryError, images
-from verify.device.interface import TOOLS
-from verify.device.machine_report import MachineReport, ReportError, merge_reports, read_report
-from verify.device.program import (
-    ProgramOptions,
-    RefusedError,
-    _judged,
-    check_program,
-    machine_environment,
-    with_tools,
-)
-from verify.device.watched_program import ProgramEnd
+from verify.device.machine_report import ReportError, merge_reports, read_report
+from verify.device.program import ProgramOptions, RefusedError, check_program, machine_environment
 from verify.finding.finding import Severity
 
 PTX, MACHINE_CODE, ZSTD, LZ4 = 1, 2, 0x8000, 0x2000
@@ -100,50 +92,6 @@ def test_script_is_no_program_file(tmp_path: Path) -> None:
     assert read_program(script) is None
 
 
-def report(**changes: object) -> dict[str, object]:
-    """A report as the machine writes it, with some members changed."""
-    site = {
-        "kernel": "scale(float*)",
-        "source": [{"file": "a.cu", "line": 7, "function": ""}],
-        "ptx_line": 30,
-        "ptx": "st.global.f32 [%rd1], %f1",
-        "block": [1, 0, 0],
-        "thread": [31, 0, 0],
-    }
-    finding = {
-        "check": "memcheck",
-        "level": "error",
-        "kind": "Invalid __global__ write of size 4 bytes",
-        "message": "past the end",
-        "remedy": "",
-        "address": "buffer + 128",
-        "count": 2,
-        "sites": [site],
-    }
-    return {
-        "version": 1,
-        "tools": ["memcheck"],
-        "architecture": "sm_90",
-        "seed": 0,
-        "program": "a",
-        "refused": "",
-        "errors": 1,
-        "warnings": 0,
-        "findings": [finding],
-        "notes": [],
-        "work": {"kernels": 1, "thread_instructions": 64, "bytes_checked": 256, "by_class": {"move": 2}},
-        "traffic": [],
-        **changes,
-    }
-
-
-def read(tmp_path: Path, **changes: object) -> MachineReport:
-    """The report, through a file."""
-    file = tmp_path / "1.json"
-    file.write_text(json.dumps(report(**changes)))
-    return read_report(file)
-
-
 def test_finding_becomes_a_tool_record(tmp_path: Path) -> None:
     """A field of a finding is lost or swapped on its way to the checks."""
     record = read(tmp_path).findings[0].record("run-1")
@@ -172,61 +120,6 @@ def test_reports_of_several_processes_add_up(tmp_path: Path) -> None:
     assert merged is not None
     assert (merged.errors, merged.launches) == (2, 2)
     assert merge_reports([]) is None
-
-
-@pytest.mark.parametrize(
-    ("changes", "code", "options", "expected"),
-    [
-        ({}, 0, {}, 1),
-        ({}, 0, {"error_exitcode": 42}, 42),
-        ({}, 7, {}, 1),
-        ({"findings": []}, 0, {}, 0),
-        ({"findings": []}, 7, {}, 7),
-        ({"findings": []}, -11, {}, 139),
-        ({"findings": [], "work": {"kernels": 0}}, 0, {}, 3),
-        ({"findings": [], "work": {"kernels": 0}}, 7, {}, 3),
-        ({"findings": [], "work": {"kernels": 0}}, 7, {"tools": ()}, 7),
-        ({"refused": "no"}, 3, {}, 3),
-        ({"findings": [], "cut_short": "SIGTERM"}, 0, {}, 3),
-        ({"findings": [], "cut_short": "SIGTERM"}, -15, {}, 143),
-        ({"findings": [], "log_lost": "No space left on device"}, 0, {}, 3),
-        ({"findings": []}, 0, {"kernel_name": "other"}, 3),
-        ({"findings": [], "work": {"kernels": 2, "named_kernels": 1}}, 0, {"kernel_name": "a"}, 0),
-        ({}, 0, {"tools": ()}, 0),
-        ({}, 7, {"tools": ()}, 7),
-    ],
-)
-def test_exit_codes(
-    changes: dict[str, object], code: int, options: dict[str, object], expected: int, tmp_path: Path
-) -> None:
-    """A program with findings, or one that verified nothing, ends with the code of a clean one."""
-    chosen = ProgramOptions(**options)  # type: ignore[arg-type]
-    assert _judged(("a",), ProgramEnd(code), read(tmp_path, **changes), chosen).exit_code == expected
-
-
-def test_warnings_count_under_strict_only(tmp_path: Path) -> None:
-    """A warning changes the verdict, or --strict does not."""
-    warning = [{**report()["findings"][0], "level": "warning"}]  # type: ignore[index]
-    found = read(tmp_path, findings=warning)
-    assert _judged(("a",), ProgramEnd(0), found, ProgramOptions()).exit_code == 0
-    assert _judged(("a",), ProgramEnd(0), found, ProgramOptions(strict=True)).exit_code == 1
-
-
-@pytest.mark.parametrize("code", [0, -9])
-def test_no_report_is_never_clean(code: int) -> None:
-    """A program that was killed before its report is called clean."""
-    result = _judged(("a",), ProgramEnd(code), None, ProgramOptions())
-    assert result.exit_code == 3
-    assert result.reason
-
-
-def test_tool_names() -> None:
-    """all, none or a misspelt name choose something else than they say."""
-    assert with_tools(ProgramOptions(), ["all"]).tools == TOOLS
-    assert with_tools(ProgramOptions(), ["none"]).tools == ()
-    assert with_tools(ProgramOptions(), ["racecheck", "memcheck"]).tools == ("memcheck", "racecheck")
-    with pytest.raises(ValueError, match="--tool racechek"):
-        with_tools(ProgramOptions(), ["racechek"])
 
 
 def test_environment_puts_the_machine_first(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from verify.check.program import run_program
 from verify.device.interface import TOOLS
-from verify.device.program import ProgramOptions, run_program
+from verify.device.program import ProgramOptions
 from verify.device.sanitizer.tripwire import build_tripwire
 
 

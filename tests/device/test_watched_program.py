@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from verify.check.program import ProgramReport, run_program
 from verify.cli.program import conclude, summary
 from verify.device import watched_program
 from verify.device.elf import ProgramFile
-from verify.device.program import ProgramOptions, ProgramReport, compile_program, run_program
+from verify.device.program import ProgramOptions, compile_program
 from verify.device.watched_program import _escaped
 
 SOURCE = Path(__file__).parent / "programs/starts_others.cu"

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from verify.device.program import ProgramOptions, ProgramReport, run_program
+from verify.check.program import ProgramReport, run_program
+from verify.device.program import ProgramOptions
 from verify.toolchain.cache import cached, digest
 from verify.toolchain.compile import compile_folder, run_compiler
 from verify.toolchain.toolchain import find_toolchain

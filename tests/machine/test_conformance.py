@@ -21,7 +21,8 @@ from tests.machine.conformance.forms import Form, width_of
 from tests.machine.conformance.plan import Item, all_keys, write_entries, write_plan
 from tests.machine.conformance.record import digest
 from tests.machine.conformance.warp_forms import MMA
-from verify.device.program import ProgramOptions, compile_program, run_program
+from verify.check.program import run_program
+from verify.device.program import ProgramOptions, compile_program
 from verify.toolchain.machine_build import machine_program
 
 RECORDED = load_answers().places

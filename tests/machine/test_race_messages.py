@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.machine.known_programs import run
+from verify.check.program import run_program
 from verify.device.interface import TOOLS
 from verify.device.machine_report import MachineFinding
-from verify.device.program import ProgramOptions, compile_program, run_program
+from verify.device.program import ProgramOptions, compile_program
 
 SOURCE = Path(__file__).parent / "race_messages.cu"
 KERNELS = (

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from verify.device.program import ProgramOptions, compile_program, run_program
+from verify.check.program import run_program
+from verify.device.program import ProgramOptions, compile_program
 
 SOURCE = Path(__file__).parent / "write_values.cu"
 TYPES = 12

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from verify.check.program import ProgramReport, run_program
 from verify.device.interface import TOOLS
-from verify.device.program import (
-    ARCHITECTURES,
-    ProgramOptions,
-    ProgramReport,
-    run_program,
-    split_nvcc_flags,
-    with_tools,
-)
+from verify.device.program import ARCHITECTURES, ProgramOptions
 from verify.device.program_log import BAR, LogError, end_log, unwritable
 from verify.system.exit_code import ExitCode
 from verify.system.printable import printable
@@ -140,3 +136,17 @@ def summary(result: ProgramReport) -> str:
 
 def _counted(number: int, word: str) -> str:
     return f"{number} {word}" + ("" if number == 1 else "s")
+
+
+def split_nvcc_flags(text: str) -> tuple[str, ...]:
+    """Flags as a shell would split them."""
+    return tuple(shlex.split(text))
+
+
+def with_tools(options: ProgramOptions, names: Sequence[str]) -> ProgramOptions:
+    """Options with the tools that ``--tool`` named: ``all``, ``none``, or some. Raises ValueError."""
+    for name in names:
+        if name not in (*TOOLS, "all", "none", "traffic"):
+            raise ValueError(f"--tool {name}: is not one of {', '.join(TOOLS)}, all, none")
+    tools = TOOLS if "all" in names or not names else tuple(t for t in (*TOOLS, "traffic") if t in names)
+    return replace(options, tools=tools)

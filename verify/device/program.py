@@ -1,45 +1,39 @@
-"""Runs any CUDA program on the CPU device and says what the checks found.
+"""Runs any CUDA program on the CPU device.
 
 The program is started unchanged, with the suite's ``libcudart.so.13`` before the real one on its loader's
 path; the report comes back as one JSON file a process. What the program prints stays the program's. Used by
-``verify sanitize --device cpu -- ./program``, by the device interface, and on its own as
-``python -m verify.device.program``.
+the device interface, and by :mod:`verify.check.program`, which judges what comes back.
 """
 
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
-import signal
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from verify.device.elf import ProgramFile, read_program
-from verify.device.fat_binary import FatBinaryError, images, unpack
+from verify.device.fat_binary import images, unpack
 from verify.device.interface import TOOLS
 from verify.device.machine_report import MachineReport, merge_reports, read_report
-from verify.device.program_log import LogError, begin_log
-from verify.device.watched_program import NoProgramError, ProgramEnd, run_watched, signal_name
+from verify.device.program_log import begin_log
+from verify.device.watched_program import NoProgramError, ProgramEnd, run_watched
 from verify.system.exit_code import ExitCode
 from verify.system.progress import Progress
 from verify.toolchain.cache import cached, digest
 from verify.toolchain.compile import (
-    BuildError,
     Command,
     compile_folder,
     plain_source,
     preprocessed,
     run_compiler,
 )
-from verify.toolchain.machine_build import LIBRARY, MachineBuildError, machine_library
-from verify.toolchain.toolchain import Toolchain, ToolchainError, find_toolchain
+from verify.toolchain.machine_build import LIBRARY, machine_library
+from verify.toolchain.toolchain import Toolchain, find_toolchain
 
 ARCHITECTURES = ("sm_80", "sm_90")
-CUT_SHORT = "cut short"
 
 
 @dataclass(frozen=True)
@@ -71,74 +65,55 @@ class ProgramOptions:
     timing: Path | None = None
 
 
-@dataclass(frozen=True)
-class ProgramReport:
-    """How a program ended and what was found in it.
-
-    exit_code: what the command should end with. program_code: the program's own status, negative for a
-    signal. reason: why there is no verdict, one line, empty when there is one. report: None when the program
-    left none. tools: what was to be checked. notes: what the reader must know besides.
-    """
-
-    command: tuple[str, ...]
-    exit_code: int
-    program_code: int | None
-    reason: str = ""
-    report: MachineReport | None = None
-    tools: tuple[str, ...] = TOOLS
-    notes: tuple[str, ...] = ()
-
-
 class RefusedError(Exception):
     """The program cannot run on the CPU device; one line that says what mends it."""
 
 
-def run_program(
-    command: Sequence[str],
-    options: ProgramOptions | None = None,
-    *,
-    nvcc_flags: Sequence[str] = (),
-    environment: Mapping[str, str] | None = None,
+@dataclass(frozen=True)
+class ProgramRun:
+    """What a program left behind.
+
+    report: of all its processes, None when there is none. cut_off: a process used the runtime and ended
+    before it could write its report.
+    """
+
+    end: ProgramEnd
+    report: MachineReport | None
+    cut_off: bool
+
+
+class AskedToEndError(Exception):
+    """A signal ends verify while the program runs, so nobody waits for what the program left."""
+
+
+def run_on_machine(
+    argv: Sequence[str],
+    name: str,
+    options: ProgramOptions,
+    environment: Mapping[str, str],
     stdout: int | None = None,
     stderr: int | None = None,
     progress: Progress | None = None,
-) -> ProgramReport:
-    """Run a program, or compile and run a ``.cu`` file, with its arguments.
+) -> ProgramRun:
+    """Run a program with its arguments on the machine. name: what its log calls it.
 
-    nvcc_flags: for a ``.cu`` only. environment: the program's, by default this process's. stdout, stderr: as
-    subprocess takes them. Exit code: ``error_exitcode`` with findings, 3 when nothing was verified, else the
-    program's own (128 + n for signal n).
+    Raises NoProgramError, LogError, RefusedError, MachineBuildError, FatBinaryError or AskedToEndError.
     """
-    chosen = options or ProgramOptions()
-    argv, named = tuple(command), command[0]
-    base = dict(os.environ if environment is None else environment)
-    try:
-        if argv[0].endswith(".cu"):
-            argv = (str(compile_program(Path(argv[0]), chosen.architecture, nvcc_flags, progress)), *argv[1:])
-        program = _located(argv[0], base)
-        facts = read_program(program)
-        if facts is not None:
-            check_program(facts, chosen.architecture)
-        library = machine_library(progress)
-        with tempfile.TemporaryDirectory(prefix="verify-") as folder:
-            prepared = machine_environment(library, chosen, Path(folder), base, facts, argv[0])
-            if chosen.log_file is not None:
-                begin_log(chosen.log_file, named)
-            command = (str(program.absolute()), *argv[1:])
-            end = run_watched(command, argv[0], prepared, Path(folder), stdout, stderr)
-            if not Path(folder).is_dir():  # a signal ends verify, and this thread is not there yet
-                return ProgramReport(argv, ExitCode.NOT_VERIFIED, None, "verify was asked to end")
-            report = merge_reports([read_report(file) for file in sorted(Path(folder).glob("*.json"))])
-            cut_off = any(Path(folder).glob("*.partial"))
-    except (NoProgramError, LogError) as error:
-        return ProgramReport(argv, ExitCode.USAGE, None, str(error))
-    except (RefusedError, MachineBuildError, BuildError, ToolchainError, FatBinaryError) as error:
-        return ProgramReport(argv, ExitCode.NOT_VERIFIED, None, str(error))
-    judged = replace(_judged(argv, end, report, chosen, cut_off), notes=end.notes)
-    # A program that takes an interrupt as a wish, and ends well, is judged as any other.
-    if end.interrupts and end.code < 0 and not (report is not None and report.errors):
-        return replace(judged, exit_code=128 + signal.SIGINT, reason="interrupted")
-    return judged
+    program = _located(argv[0], environment)
+    facts = read_program(program)
+    if facts is not None:
+        check_program(facts, options.architecture)
+    library = machine_library(progress)
+    with tempfile.TemporaryDirectory(prefix="verify-") as folder:
+        prepared = machine_environment(library, options, Path(folder), environment, facts, argv[0])
+        if options.log_file is not None:
+            begin_log(options.log_file, name)
+        command = (str(program.absolute()), *argv[1:])
+        end = run_watched(command, argv[0], prepared, Path(folder), stdout, stderr)
+        if not Path(folder).is_dir():
+            raise AskedToEndError("verify was asked to end")
+        report = merge_reports([read_report(file) for file in sorted(Path(folder).glob("*.json"))])
+        return ProgramRun(end, report, any(Path(folder).glob("*.partial")))
 
 
 def machine_environment(
@@ -270,77 +245,3 @@ def _located(name: str, environment: Mapping[str, str]) -> Path:
         reason = "is not executable" if Path(name).exists() else "there is no such program"
         raise NoProgramError(f"{name}: {reason}")
     return Path(found)
-
-
-def _judged(
-    argv: tuple[str, ...],
-    end: ProgramEnd,
-    report: MachineReport | None,
-    options: ProgramOptions,
-    cut_off: bool = False,
-) -> ProgramReport:
-    """The verdict. cut_off: a process used the runtime and ended before it could write its report."""
-    code = end.code
-    own = code if code >= 0 else 128 - code
-    if not options.tools:
-        # Nothing was to be checked, so nothing is found: the program is what counts.
-        refusal = report.refusal if report is not None else ""
-        ends_with = ExitCode.NOT_VERIFIED if refusal else own
-        return ProgramReport(argv, ends_with, code, refusal, report, options.tools)
-    reason = _not_verified(end, report, options, cut_off)
-    if report is not None and report.refusal:
-        return ProgramReport(argv, ExitCode.NOT_VERIFIED, code, reason, report, options.tools)
-    if report is not None and (report.errors or (options.strict and report.warnings)):
-        return ProgramReport(argv, options.error_exitcode, code, reason, report, options.tools)
-    # A program that was ended, and one that failed, keep the status that says so.
-    if not reason or (own and reason.startswith(CUT_SHORT)):
-        return ProgramReport(argv, own, code, reason, report, options.tools)
-    return ProgramReport(argv, ExitCode.NOT_VERIFIED, code, reason, report, options.tools)
-
-
-def _not_verified(
-    end: ProgramEnd, report: MachineReport | None, options: ProgramOptions, cut_off: bool
-) -> str:
-    """Why the findings, or their absence, are not the whole truth; empty when they are."""
-    if report is not None and report.refusal:
-        return report.refusal
-    if end.escaped:
-        return end.escaped
-    if report is None:
-        if end.code < 0:
-            return f"the program died before its report ({signal_name(-end.code)})"
-        if cut_off:
-            return "the program ended by _exit, or was killed, before its report"
-        return "the program never used the CUDA runtime"
-    if report.cut_short or end.code < 0:
-        return f"{CUT_SHORT} by {report.cut_short or signal_name(-end.code)}"
-    if cut_off:
-        return "a process of the program ended by _exit, by exec, or was killed, before its report"
-    if report.launches == 0:
-        return "no kernel ran, so nothing was verified"
-    if options.kernel_name and report.named_launches == 0:
-        ran = ", ".join(report.other_kernels)
-        return f"--kernel-name {options.kernel_name}: no kernel that ran has this in its name ({ran})"
-    if report.log_lost:
-        return f"--log-file {options.log_file}: {report.log_lost}"
-    return ""
-
-
-def split_nvcc_flags(text: str) -> tuple[str, ...]:
-    """Flags as a shell would split them."""
-    return tuple(shlex.split(text))
-
-
-def with_tools(options: ProgramOptions, names: Sequence[str]) -> ProgramOptions:
-    """Options with the tools that ``--tool`` named: ``all``, ``none``, or some. Raises ValueError."""
-    for name in names:
-        if name not in (*TOOLS, "all", "none", "traffic"):
-            raise ValueError(f"--tool {name}: is not one of {', '.join(TOOLS)}, all, none")
-    tools = TOOLS if "all" in names or not names else tuple(t for t in (*TOOLS, "traffic") if t in names)
-    return replace(options, tools=tools)
-
-
-if __name__ == "__main__":
-    from verify.cli.program import main
-
-    sys.exit(main())

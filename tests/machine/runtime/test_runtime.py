@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from verify.device.program import ProgramOptions, ProgramReport, compile_program, run_program
+from verify.check.program import ProgramReport, run_program
+from verify.device.program import ProgramOptions, compile_program
 from verify.toolchain.toolchain import Toolchain, find_toolchain
 
 PROGRAMS = Path(__file__).parent / "programs"
