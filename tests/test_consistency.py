@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from verify import Buffer, Global, Refusal
+from verify.contract.compared import Intermediate
 from verify.contract.consistency import contradictions
 from verify.contract.discovery import find_contracts
-from verify.contract.model import DtypeChoice, Intermediate, Plan, Symbol
+from verify.contract.model import Plan
+from verify.contract.symbols import DtypeChoice, Symbol
 
 
 def row_softmax():

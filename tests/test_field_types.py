@@ -8,19 +8,12 @@ from typing import Any
 
 import pytest
 
+from verify.contract.compared import Intermediate
 from verify.contract.discovery import ContractError, check_contract, find_contracts
+from verify.contract.entries import Global, Launcher, Refusal
 from verify.contract.field_types import wrong_types
-from verify.contract.model import (
-    Buffer,
-    Contract,
-    DtypeChoice,
-    Global,
-    Intermediate,
-    Launcher,
-    Plan,
-    Refusal,
-    Symbol,
-)
+from verify.contract.model import Buffer, Contract, Plan
+from verify.contract.symbols import DtypeChoice, Symbol
 
 RIGHT = Contract(
     name="k",

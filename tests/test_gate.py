@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.check.twice_kernel import CONTRACT, subject
-from verify.contract.case import Case
 from verify.contract.discovery import find_contracts
+from verify.contract.model import Case
 from verify.finding.finding import Outcome, Verdict, overall
 from verify.fixture.resolve import ResolvedFixture
 from verify.gate import gate

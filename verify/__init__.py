@@ -5,19 +5,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from verify.contract.model import (
-        Buffer,
-        Contract,
-        DtypeChoice,
-        Global,
-        Intermediate,
-        KernelOracle,
-        Launcher,
-        Plan,
-        Refusal,
-        Symbol,
-    )
-    from verify.contract.profile import Profile
+    from verify.contract.compared import Intermediate, KernelOracle
+    from verify.contract.entries import Global, Launcher, Refusal
+    from verify.contract.model import Buffer, Contract, Plan, Profile
+    from verify.contract.symbols import DtypeChoice, Symbol
 
 __all__ = [
     "Buffer",
@@ -33,10 +24,18 @@ __all__ = [
     "Symbol",
 ]
 
+_HOMES = {
+    "compared": ("Intermediate", "KernelOracle"),
+    "entries": ("Global", "Launcher", "Refusal"),
+    "model": ("Buffer", "Contract", "Plan", "Profile"),
+    "symbols": ("DtypeChoice", "Symbol"),
+}
+"""Which module of the contract room defines each name."""
+
 
 def __getattr__(name: str) -> Any:
     """On demand, so that the command is under way, and can be interrupted, before NumPy is imported."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = "verify.contract.profile" if name == "Profile" else "verify.contract.model"
-    return getattr(import_module(module), name)
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"verify.contract.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,8 +9,8 @@ import pytest
 
 from verify import Buffer, Contract, Global
 from verify.check.judge import outside_bound
-from verify.contract.case import Case
 from verify.contract.formats import FORMATS
+from verify.contract.model import Case
 from verify.fixture.cases import build_cases
 from verify.fixture.resolve import ResolvedFixture
 from verify.fixture.schema import Fixture

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from verify.check.matrix import runs_for
-from verify.contract.case import Case
+from verify.contract.entries import Global
 from verify.contract.formats import FORMATS, decode, encode
-from verify.contract.model import Buffer, Contract, Global
+from verify.contract.model import Buffer, Case, Contract
 from verify.oracle.expectation import Quantity
 from verify.oracle.tracked import exact
 from verify.system.resources import resource_folder

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from verify.check.subject import Ran, Subject
-from verify.contract.case import Case
-from verify.contract.model import Buffer, Contract, Launcher, Refusal, Symbol
-from verify.contract.profile import Profile
+from verify.contract.entries import Launcher, Refusal
+from verify.contract.model import Buffer, Case, Contract, Profile
+from verify.contract.symbols import Symbol
 from verify.device.interface import (
     TOOLS,
     Availability,

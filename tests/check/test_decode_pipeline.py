@@ -17,10 +17,9 @@ import verify.contracts
 from verify.check.judge import judge_output
 from verify.check.parity import library_path
 from verify.check.subject import Ran, Subject
-from verify.contract.case import Case
 from verify.contract.discovery import find_contracts, fixture_file
 from verify.contract.formats import decode, encode
-from verify.contract.model import Contract
+from verify.contract.model import Case, Contract
 from verify.contracts.attention.reference import band, softmax_scale
 from verify.device.gpu import GpuDevice
 from verify.device.interface import RunResult, RunStatus

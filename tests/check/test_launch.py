@@ -16,8 +16,9 @@ from verify.check.launch import check_launch
 from verify.check.native import not_done
 from verify.check.refusals import refusal_runs, refused_case, with_fitting_arrays
 from verify.check.subject import Ran
-from verify.contract.case import Case
-from verify.contract.model import Contract, Launcher, Refusal, Symbol
+from verify.contract.entries import Launcher, Refusal
+from verify.contract.model import Case, Contract
+from verify.contract.symbols import Symbol
 from verify.device.interface import Execution, Job, RunResult, RunStatus, ToolRecord
 from verify.finding.finding import Outcome, Verdict
 from verify.fixture.schema import Fixture, FixtureError

@@ -10,8 +10,8 @@ import numpy as np
 
 from tests.check.scripted import CONTRACT, right_output, subject
 from verify.check.parity import check_parity
-from verify.contract.case import Case
-from verify.contract.model import Contract, KernelOracle
+from verify.contract.compared import KernelOracle
+from verify.contract.model import Case, Contract
 from verify.finding.finding import Verdict
 from verify.oracle.tracked import Tracked
 from verify.wire.pack import RunOutput

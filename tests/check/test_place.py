@@ -9,8 +9,7 @@ import pytest
 
 from tests.check.twice_kernel import CONTRACT, subject
 from verify.check.place import element_at, place_of
-from verify.contract.case import Case
-from verify.contract.model import Buffer
+from verify.contract.model import Buffer, Case
 
 X, Y = 0x7F0000000000, 0x7F0000100000
 

@@ -9,9 +9,8 @@ import numpy as np
 from scripted import CONTRACT, build, subject
 
 from verify.check.plan_coverage import field_findings
-from verify.contract.case import Case
 from verify.contract.discovery import find_contracts
-from verify.contract.model import Plan
+from verify.contract.model import Case, Plan
 from verify.contracts.attention.reference import observe_partials
 
 

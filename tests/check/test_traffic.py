@@ -11,8 +11,7 @@ import pytest
 from scripted import CONTRACT, ScriptedSubject, build, done, subject
 
 from verify.check.traffic import cell_bytes, check_traffic, row_bytes_read
-from verify.contract.case import Case
-from verify.contract.model import Buffer, Contract
+from verify.contract.model import Buffer, Case, Contract
 from verify.device.interface import Execution, Job
 from verify.finding.finding import Verdict
 

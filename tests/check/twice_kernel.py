@@ -10,9 +10,8 @@ import numpy as np
 
 from verify import Buffer, Contract, Global
 from verify.check.subject import Ran, Subject
-from verify.contract.case import Case
 from verify.contract.formats import decode, encode, format_of
-from verify.contract.profile import Profile
+from verify.contract.model import Case, Profile
 from verify.device.interface import RunResult, RunStatus
 from verify.fixture.cases import build_case
 from verify.fixture.resolve import ResolvedFixture

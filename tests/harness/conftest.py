@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.harness.guarded_kernel import CONTRACT as GUARDED
-from verify.contract.case import Case
 from verify.contract.discovery import fixture_file, load_contract
+from verify.contract.model import Case
 from verify.fixture.cases import build_cases
 from verify.fixture.resolve import resolve_fixtures
 from verify.fixture.schema import load_fixtures

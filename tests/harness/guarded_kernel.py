@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from verify.contract.case import Case
-from verify.contract.model import Buffer, Contract, Intermediate, Launcher, Plan, Symbol
+from verify.contract.compared import Intermediate
+from verify.contract.entries import Launcher
+from verify.contract.model import Buffer, Case, Contract, Plan
+from verify.contract.symbols import Symbol
 from verify.oracle.tracked import exact
 
 FOLDER = Path(__file__).parent / "kernels"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from verify.contract.model import Buffer, Contract, Global, Launcher, Plan
+from verify.contract.entries import Global, Launcher
+from verify.contract.model import Buffer, Contract, Plan
 from verify.harness.build import build_harness
 from verify.harness.explain import explained
 from verify.harness.render import render

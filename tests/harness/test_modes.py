@@ -10,7 +10,7 @@ import pytest
 
 from tests.harness.conftest import Execute
 from tests.harness.guarded_kernel import guarded_case
-from verify.contract.case import Case
+from verify.contract.model import Case
 from verify.harness.build import Build
 from verify.harness.interposer import build_interposer
 from verify.wire.run import FILLS, Fills, Run

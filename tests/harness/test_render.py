@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.harness.guarded_kernel import CONTRACT as GUARDED
-from verify.contract.model import Buffer, Contract, Global, Launcher, Plan
+from verify.contract.entries import Global, Launcher
+from verify.contract.model import Buffer, Contract, Plan
 from verify.contract.slots import ArgumentError, slots_of
 from verify.harness.render import RenderError, render, takes_stream, template_id
 

@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from verify.contract.case import Case
 from verify.contract.discovery import find_contracts, fixture_file
-from verify.contract.model import Contract
+from verify.contract.model import Case, Contract
 from verify.fixture.resolve import ResolvedFixture, resolve_fixtures
 from verify.fixture.schema import load_fixtures
 

@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from typing import Any
 
-from verify.contract.case import Case
 from verify.contract.discovery import find_contracts, fixture_file
-from verify.contract.model import Contract
+from verify.contract.model import Case, Contract
 from verify.fixture.cases import build_cases
 from verify.fixture.resolve import ResolvedFixture, resolve_fixtures
 from verify.fixture.schema import load_fixtures

@@ -10,8 +10,8 @@ import numpy as np
 from flash_plan import case_of, flash_contract
 from simulated_kernel import CORES, Simulation
 
-from verify.contract.case import Case
 from verify.contract.formats import encode
+from verify.contract.model import Case
 from verify.contracts.attention.bounds import Numerics, head_bounds, stored_output
 from verify.contracts.attention.profiles import ATTENTION_PROFILES
 from verify.contracts.attention.reference import (

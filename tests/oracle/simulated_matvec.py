@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from verify.contract.case import Case
 from verify.contract.formats import round_to
+from verify.contract.model import Case
 
 
 def fused(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:

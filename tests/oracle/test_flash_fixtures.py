@@ -10,8 +10,8 @@ import pytest
 from flash_plan import flash_contract, resolved
 from sampled_heads import profiled_case
 
-from verify.contract.case import Case
 from verify.contract.expression import evaluate
+from verify.contract.model import Case
 from verify.contracts.attention.profiles import ATTENTION_PROFILES, needle_positions
 from verify.contracts.attention.reference import (
     attention_heads,

@@ -11,8 +11,8 @@ from matvec_plan import KERNELS, cases, contract, every_fixture
 from simulated_matvec import simulate
 
 from verify.check.judge import outside_bound
-from verify.contract.case import Case
 from verify.contract.formats import encode
+from verify.contract.model import Case
 from verify.fixture.cases import build_cases
 from verify.fixture.resolve import ResolvedFixture
 from verify.oracle.exact import sampled_disagreements

@@ -12,8 +12,8 @@ from matvec_plan import contract, resolved
 from simulated_matvec import simulate
 
 from verify.check.judge import outside_bound
-from verify.contract.case import Case
 from verify.contract.formats import FORMATS, decode, encode, round_to
+from verify.contract.model import Case
 from verify.fixture.cases import build_cases
 from verify.oracle.expectation import expect
 

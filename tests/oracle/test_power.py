@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from verify import Buffer, Contract, Global, Profile
-from verify.contract.case import Case
+from verify.contract.model import Case
 from verify.fixture.cases import build_cases
 from verify.fixture.resolve import ResolvedFixture
 from verify.fixture.schema import Fixture

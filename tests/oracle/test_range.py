@@ -10,8 +10,8 @@ import pytest
 
 from verify import Buffer, Contract, Global
 from verify.check.judge import outside_bound
-from verify.contract.case import Case
 from verify.contract.formats import encode, round_to
+from verify.contract.model import Case
 from verify.oracle import tracked as t
 from verify.oracle.expectation import OracleError, Quantity, expect
 from verify.oracle.tracked import Tracked

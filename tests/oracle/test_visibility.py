@@ -9,7 +9,7 @@ import pytest
 from flash_plan import flash_contract, resolved
 from sampled_heads import profiled_case
 
-from verify.contract.case import Case
+from verify.contract.model import Case
 from verify.contracts.attention.effects import attention_effects
 from verify.contracts.attention.reference import attention_heads, head_output, softmax_scale
 from verify.fixture.cases import build_cases

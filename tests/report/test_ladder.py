@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 from tests.check.twice_kernel import CONTRACT, subject
-from verify.contract.model import Contract, KernelOracle
+from verify.contract.compared import KernelOracle
+from verify.contract.model import Contract
 from verify.finding.finding import Finding, Outcome, Verdict
 from verify.oracle.tracked import exact
 from verify.report.ladder import TOKENS, rungs

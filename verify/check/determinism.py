@@ -19,7 +19,7 @@ from verify.check.matrix import cases_for, filled_run, matrix
 from verify.check.native import not_done
 from verify.check.schedules import schedule_findings, under_seeds
 from verify.check.subject import Ran, Subject
-from verify.contract.case import Case
+from verify.contract.model import Case
 from verify.finding.finding import Finding, Outcome
 from verify.harness.plan import PlanError
 from verify.oracle.expectation import OracleError, expect

@@ -8,8 +8,8 @@ import numpy as np
 
 from verify.check.judge import coordinates
 from verify.check.subject import Ran, Subject
-from verify.contract.case import Case
 from verify.contract.formats import decode
+from verify.contract.model import Case
 
 
 @dataclass(frozen=True)

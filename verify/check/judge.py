@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from verify.contract.case import Case
 from verify.contract.formats import decode, format_of
+from verify.contract.model import Case
 from verify.finding.finding import Finding
 from verify.oracle.expectation import Quantity, encoded
 from verify.wire.pack import RunOutput

@@ -18,7 +18,7 @@ from verify.check.native import not_done
 from verify.check.refusals import refusal_findings, refusal_runs
 from verify.check.subject import Ran, Subject
 from verify.check.unwritten import judge_run
-from verify.contract.case import Case
+from verify.contract.model import Case
 from verify.device.interface import Execution, RunStatus, ToolRecord
 from verify.finding.finding import Finding, Outcome
 from verify.fixture.cases import ProfileError, build_case, profiles_of

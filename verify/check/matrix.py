@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from verify.contract.case import Case
+from verify.contract.model import Case
 from verify.wire.run import Fill, Fills, Run
 
 _FILE = Path(__file__).with_name("matrix.toml")

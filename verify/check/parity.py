@@ -20,10 +20,10 @@ from verify.check.judge import coordinates, observed_quantities, outside_bound
 from verify.check.matrix import runs_for
 from verify.check.native import not_done
 from verify.check.subject import Ran, Subject
-from verify.contract.case import Case
+from verify.contract.compared import KernelOracle
 from verify.contract.discovery import find_contracts
 from verify.contract.formats import round_to
-from verify.contract.model import Contract, KernelOracle
+from verify.contract.model import Case, Contract
 from verify.finding.finding import Finding, Outcome, Verdict
 from verify.harness.build import build_harness
 from verify.harness.plan import query_plans

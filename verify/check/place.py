@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from verify.contract.case import Case
 from verify.contract.formats import format_of
-from verify.contract.model import Buffer
+from verify.contract.model import Buffer, Case
 from verify.wire.spans import allocation_bytes
 
 REACH = 1 << 40

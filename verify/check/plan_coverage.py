@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from verify.check.subject import Subject
-from verify.contract.case import Case
+from verify.contract.model import Case
 from verify.finding.finding import Finding
 
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from verify.check.native import BAD_INPUT
 from verify.check.subject import Ran, Subject
-from verify.contract.case import Case
+from verify.contract.entries import Refusal
 from verify.contract.expression import ExpressionError
 from verify.contract.formats import format_of
-from verify.contract.model import Buffer, Refusal
+from verify.contract.model import Buffer, Case
 from verify.finding.finding import Finding
 from verify.fixture.axes import family_of
 from verify.fixture.resolve import resolve_symbols

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from verify.check.hangs import NATIVE, Hangs
-from verify.contract.case import Case
-from verify.contract.model import Contract
+from verify.contract.model import Case, Contract
 from verify.device.interface import Device, Execution, Job, RunResult, RunStatus, Tool
 from verify.fixture.resolve import PlanQuestion, ResolvedFixture
 from verify.fixture.schema import Fixture

@@ -12,9 +12,8 @@ from verify.check.judge import coordinates
 from verify.check.matrix import cases_for, filled_run, matrix
 from verify.check.native import not_done
 from verify.check.subject import Ran, Subject
-from verify.contract.case import Case
 from verify.contract.formats import format_of
-from verify.contract.model import Buffer
+from verify.contract.model import Buffer, Case
 from verify.device.cpu import ALSO, ROW_BYTES
 from verify.device.interface import Execution, RunStatus
 from verify.finding.finding import Finding, Outcome

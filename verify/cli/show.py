@@ -11,9 +11,8 @@ from rich.text import Text
 
 from verify.cli import options
 from verify.cli.console import out, progress_line
-from verify.contract.case import Case
 from verify.contract.discovery import find_contracts, fixture_file
-from verify.contract.model import Contract
+from verify.contract.model import Case, Contract
 from verify.fixture.cases import build_cases
 from verify.fixture.schema import load_fixtures
 from verify.gate.gate import PLANNED_MULTIPROCESSORS, prepare

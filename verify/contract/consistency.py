@@ -7,10 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from verify.contract.default_profiles import DEFAULT_PROFILES
+from verify.contract.entries import Launcher
 from verify.contract.expression import ExpressionError, names_in
 from verify.contract.formats import FORMATS
-from verify.contract.model import Buffer, Contract, DtypeChoice, Launcher
+from verify.contract.model import Buffer, Contract
 from verify.contract.slots import SM_COUNT, entry_arguments
+from verify.contract.symbols import DtypeChoice
 
 _ARCHITECTURE = re.compile(r"sm_(8\d|9\d|1\d\d)[af]?")
 _SIZE_OF = re.compile(r"bytes\((\w+)\)")

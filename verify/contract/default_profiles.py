@@ -10,9 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from verify.contract.case import Case
 from verify.contract.formats import FORMATS, Format
-from verify.contract.profile import Profile
+from verify.contract.model import Case, Profile
 
 Draw = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
 

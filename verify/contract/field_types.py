@@ -14,12 +14,8 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from verify.contract.model import Contract
-from verify.contract.profile import Profile
 
-_ELSEWHERE: Mapping[str, Any] = {
-    "Profile": Profile,
-    **dict.fromkeys(("Case", "Tracked", "Effect", "mpf"), Any),
-}
+_ELSEWHERE: Mapping[str, Any] = {"mpf": Any}
 """What annotations name that their module imports for a type checker alone."""
 
 _WORDS: Mapping[Any, str] = {

@@ -3,55 +3,32 @@
 A contract is a frozen value. Nothing here touches a GPU, a file or a compiler; the other packages read these
 types and act on them. Sizes are *expressions*: integers, or strings over the fixture's symbols and the plan
 (``"NH*D"``, ``"3*tile - 1"``), see :mod:`verify.contract.expression`.
+
+A contract holds functions of a case and a case holds its contract, so the types that name each other are
+together here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+
+from verify.contract.compared import Bounded, Effect, Intermediate, KernelOracle
+from verify.contract.entries import Entry, Refusal
+from verify.contract.expression import evaluate
+from verify.contract.formats import decode
+from verify.contract.symbols import DtypeChoice, Expression, Symbol
 
 if TYPE_CHECKING:
     from mpmath import mpf
 
-    from verify.contract.case import Case
-    from verify.contract.profile import Profile
-    from verify.oracle.tracked import Tracked
-    from verify.oracle.visibility import Effect
-
-Expression = int | str
 Role = Literal["in", "out", "inout", "workspace"]
 OverRead = Literal["strict", "masked"]
-SymbolKind = Literal["int", "float", "ints"]
-
-
-@dataclass(frozen=True)
-class Symbol:
-    """One value that a fixture gives: a shape, a window, a list of lengths.
-
-    kind: ``int``, ``float``, or ``ints`` (a list of integers, such as one length a batch row).
-    default: expression used when a fixture is silent; None makes the symbol required.
-    minimum / choices: what the schema check accepts.
-    doc: one line, shown by ``verify list`` and in schema errors.
-    """
-
-    name: str
-    kind: SymbolKind = "int"
-    default: Expression | float | None = None
-    minimum: int | None = None
-    choices: tuple[int, ...] = ()
-    doc: str = ""
-
-
-@dataclass(frozen=True)
-class DtypeChoice:
-    """An element type that a symbol chooses: its value is the index into ``choices``."""
-
-    symbol: str
-    choices: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -86,42 +63,6 @@ class Buffer:
 
 
 @dataclass(frozen=True)
-class Launcher:
-    """An entry that is a host function: ``cudaError_t name(args...)``.
-
-    args: in call order; each is a buffer's name (its device pointer), a symbol, plan value or expression
-    (passed as the C++ parameter's own type), 0 (also a null pointer), ``"stream"``, or ``"bytes(buffer)"``
-    (the allocation's size).
-    struct: when set, the launcher takes ``(const struct*, cudaStream_t)`` and ``args`` maps fields to values.
-    returns_error: False for a launcher that returns void (its errors are then read from the runtime).
-    """
-
-    function: str
-    args: tuple[Expression, ...] | Mapping[str, Expression]
-    struct: str | None = None
-    returns_error: bool = True
-
-
-@dataclass(frozen=True)
-class Global:
-    """An entry that is a ``__global__`` function, launched by the harness with this geometry.
-
-    function: as it is spelled in C++, template arguments included (``"softmax<float, 256>"``).
-    grid, block: one to three expressions. shared: dynamic shared memory in bytes.
-    args: as for :class:`Launcher` (without ``"stream"``).
-    """
-
-    function: str
-    grid: tuple[Expression, ...]
-    block: tuple[Expression, ...]
-    args: tuple[Expression, ...]
-    shared: Expression = 0
-
-
-Entry = Launcher | Global
-
-
-@dataclass(frozen=True)
 class Plan:
     """How the launcher's decisions are asked for, on the host, without a launch.
 
@@ -146,48 +87,21 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Intermediate:
-    """A typed view into a workspace (or output) buffer that can be compared: a split partial.
+class Profile:
+    """One way to fill the inputs.
 
-    offset: byte offset expression (usually a plan value). shape: extents, contiguous.
+    generate: (case without arrays, generator) -> {buffer: real values over the view}, float64 or integers.
+    Values are rounded to the buffer's format afterwards, so the reference sees what the kernel sees. Raw
+    storage arrays (the format's storage dtype with a name ending in ``:raw``) are taken as they are.
+    pins: one sentence: which faults this profile makes visible.
+    control_path: the data takes a path through the kernel of its own, so the tools run it too; the first
+    profile of a contract always counts as one.
     """
 
     name: str
-    buffer: str
-    dtype: str
-    shape: tuple[Expression, ...]
-    offset: Expression = 0
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """Bad input that must return an error, launch nothing and leave every output untouched.
-
-    symbols: symbol overrides applied to ``fixture`` (None: the contract's first), as expressions over its
-    values; symbols that the fixture leaves to their defaults follow. null: buffers passed as null pointers or
-    the launcher's struct by its name. misalign: buffer name to bytes added to its pointer. shrink: buffer to
-    bytes taken off the size that ``bytes(buffer)`` reports. error: the error's name; None: any will do.
-    """
-
-    name: str
-    symbols: Mapping[str, Expression | float] = field(default_factory=dict)
-    null: tuple[str, ...] = ()
-    misalign: Mapping[str, int] = field(default_factory=dict)
-    shrink: Mapping[str, int] = field(default_factory=dict)
-    fixture: str | None = None
-    error: str | None = None
-
-
-@dataclass(frozen=True)
-class KernelOracle:
-    """Another kernel as a parity oracle: it runs on the same arrays, under its own contract.
-
-    kernel: that contract's name; its symbols and buffers are named as this contract's. devices: where it
-    runs.
-    """
-
-    kernel: str
-    devices: tuple[str, ...] = ("gpu",)
+    generate: Callable[[Case, np.random.Generator], dict[str, np.ndarray]]
+    pins: str
+    control_path: bool = False
 
 
 @dataclass(frozen=True)
@@ -230,7 +144,7 @@ class Contract:
     buffers: tuple[Buffer, ...]
     entry: Entry | tuple[Entry, ...]
     reference: Callable[[Case], dict[str, np.ndarray]]
-    error_model: Callable[[Case], dict[str, Tracked]]
+    error_model: Callable[[Case], Mapping[str, Bounded]]
     profiles: tuple[Profile, ...] = ()
     plan: Plan | None = None
     intermediates: tuple[Intermediate, ...] = ()
@@ -248,7 +162,7 @@ class Contract:
     nvcc_flags: tuple[str, ...] = ()
     effects: Callable[[Case, Mapping[str, np.ndarray]], Iterable[Effect]] | None = None
     exact_reference: Callable[[Case, str, tuple[int, ...]], mpf] | None = None
-    parity: Mapping[str, Callable[[Case], dict[str, Tracked]] | KernelOracle] = field(default_factory=dict)
+    parity: Mapping[str, Callable[[Case], Mapping[str, Bounded]] | KernelOracle] = field(default_factory=dict)
     axes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     locate: Callable[[Case, str, tuple[int, ...]], str] | None = None
     directory: Path = Path()
@@ -274,3 +188,109 @@ class Contract:
             if candidate.name == name:
                 return candidate
         raise KeyError(f"{self.name} has no buffer {name!r}; it has {[b.name for b in self.buffers]}")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One kernel x fixture x profile.
+
+    symbols: the fixture's values, resolved: int, float, or a tuple of ints for ``ints`` symbols.
+    plan: the launcher's decisions for these symbols (empty when the contract has no plan).
+    arrays: raw storage arrays by buffer name, of the buffer's view shape and its format's storage dtype
+    (``uint16`` for bf16, ...). Elements outside the live mask are meaningless and never reach a device.
+    sparse: the allocation is larger than what is worth filling; only live runs and the bytes around them are.
+    """
+
+    contract: Contract
+    fixture: str
+    profile: str
+    symbols: Mapping[str, Any]
+    plan: Mapping[str, int] = field(default_factory=dict)
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+    sparse: bool = False
+
+    @property
+    def id(self) -> str:
+        """``kernel/fixture/profile``, the name used in reports and on the command line."""
+        return f"{self.contract.name}/{self.fixture}/{self.profile}"
+
+    @cached_property
+    def values(self) -> dict[str, Any]:
+        """Symbols and plan values together: what expressions may name."""
+        return {**self.symbols, **self.plan}
+
+    @cached_property
+    def reference(self) -> Mapping[str, np.ndarray]:
+        """What the contract's reference gives for this case, by quantity; its error model may want it too."""
+        return self.contract.reference(self)
+
+    def __getitem__(self, name: str) -> Any:
+        """The value of a symbol or plan field."""
+        return self.values[name]
+
+    def evaluate(self, expression: int | float | str) -> Any:
+        """An expression over this case's symbols and plan. Raises ExpressionError."""
+        return evaluate(expression, self.values)
+
+    def dtype(self, buffer: Buffer) -> str:
+        """Element type of a buffer, a key of FORMATS.
+
+        A choice out of range, which only bad input has that must be refused, takes the last one.
+        """
+        if isinstance(buffer.dtype, str):
+            return buffer.dtype
+        choices = buffer.dtype.choices
+        return choices[min(max(int(self[buffer.dtype.symbol]), 0), len(choices) - 1)]
+
+    def given(self, name: str) -> bool:
+        """Whether the kernel gets that buffer, and not a null pointer: see ``Buffer.given``."""
+        buffer = self.contract.buffer(name)
+        return buffer.given is None or bool(self.evaluate(buffer.given))
+
+    def shape(self, buffer: Buffer) -> tuple[int, ...]:
+        """View extents of a buffer."""
+        return tuple(int(self.evaluate(e)) for e in buffer.shape)
+
+    def strides(self, buffer: Buffer) -> tuple[int, ...]:
+        """Element strides of a buffer, contiguous ones made explicit."""
+        if buffer.strides is not None:
+            return tuple(int(self.evaluate(e)) for e in buffer.strides)
+        shape = self.shape(buffer)
+        return tuple(int(np.prod(shape[i + 1 :], dtype=np.int64)) for i in range(len(shape)))
+
+    def live(self, name: str) -> np.ndarray:
+        """Boolean mask of the view: what the kernel may read (inputs) or must write (outputs)."""
+        buffer = self.contract.buffer(name)
+        return self.mask(buffer, "promised" if buffer.role == "out" else "live")
+
+    def mask(self, buffer: Buffer, field: Literal["live", "promised"]) -> np.ndarray:
+        """What one of a buffer's masks says of its view; all False where the buffer is not given.
+
+        Raises ValueError, naming file and field, for a mask that does not broadcast to the view.
+        """
+        shape, function = self.shape(buffer), getattr(buffer, field)
+        if not self.given(buffer.name):
+            return np.broadcast_to(np.zeros(1, bool), shape)
+        mask = np.ones(1, bool) if function is None else np.asarray(function(self), bool)
+        try:
+            return np.broadcast_to(mask, shape)
+        except ValueError:
+            raise ValueError(
+                f"{self.contract.file}: {buffer.name}: {field}: gives a mask of the shape {mask.shape} in "
+                f"{self.id}, which does not broadcast to the buffer's {shape}"
+            ) from None
+
+    def f64(self, name: str) -> np.ndarray:
+        """Float64 values of an input over its view; NaN outside the live mask, so that a reference that
+        reads a dead element says so. Raises LookupError for a buffer that is not given."""
+        buffer = self.contract.buffer(name)
+        decoded = decode(self.dtype(buffer), self.raw(name)).astype(np.float64)
+        mask = self.live(name)
+        return decoded if mask.all() else np.where(mask, decoded, np.nan)
+
+    def raw(self, name: str) -> np.ndarray:
+        """Storage array of an input over its view (integers for ``i32``, bit patterns for floats).
+        Raises LookupError for a buffer that is not given."""
+        if not self.given(name):
+            raise LookupError(f"{self.id}: {name} is a null pointer here: ask case.given({name!r}) first")
+        return self.arrays[name]

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from verify.contract.model import Contract, Expression, Global, Launcher
+from verify.contract.entries import Global, Launcher
+from verify.contract.model import Contract
+from verify.contract.symbols import Expression
 
 SM_COUNT = "sm_count"
 """The name that a plan function's ``args`` give the multiprocessor count by."""

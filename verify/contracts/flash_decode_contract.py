@@ -5,17 +5,10 @@ from __future__ import annotations
 from functools import partial
 from math import inf, nan
 
-from verify.contract.case import Case
-from verify.contract.model import (
-    Buffer,
-    Contract,
-    Intermediate,
-    KernelOracle,
-    Launcher,
-    Plan,
-    Refusal,
-    Symbol,
-)
+from verify.contract.compared import Intermediate, KernelOracle
+from verify.contract.entries import Launcher, Refusal
+from verify.contract.model import Buffer, Case, Contract, Plan
+from verify.contract.symbols import Symbol
 from verify.contracts.attention.bounds import Numerics, attention_error_model
 from verify.contracts.attention.effects import attention_effects
 from verify.contracts.attention.exact import attention_exactly

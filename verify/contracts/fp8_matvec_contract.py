@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from verify.contract.model import Buffer, Contract, DtypeChoice, Launcher, Plan, Refusal, Symbol
+from verify.contract.entries import Launcher, Refusal
+from verify.contract.model import Buffer, Contract, Plan
+from verify.contract.symbols import DtypeChoice, Symbol
 from verify.contracts.matvec.profiles import FP8_PROFILES
 from verify.contracts.matvec.reference import fp8_effects, fp8_error_model, fp8_exact, fp8_reference
 from verify.contracts.matvec.torch_parity import fp8_torch

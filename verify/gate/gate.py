@@ -26,9 +26,8 @@ from verify.check.repeatable import with_tried_repeats
 from verify.check.sanitize import check_tools
 from verify.check.subject import Subject
 from verify.check.traffic import check_traffic
-from verify.contract.case import Case
 from verify.contract.discovery import SUFFIX, fixture_file, own_contract_files, source_file
-from verify.contract.model import Contract
+from verify.contract.model import Case, Contract
 from verify.device.interface import TOOLS, Device, Tool
 from verify.device.sanitizer.suppress import suppression_notes, suppressions_of, without_suppressed
 from verify.finding.finding import Outcome

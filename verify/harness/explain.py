@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from verify.contract.model import Contract, Global, Launcher
+from verify.contract.entries import Global, Launcher
+from verify.contract.model import Contract
 
 _PLACE = re.compile(r"^harness\.cu\((\d+)\): ")
 _COUNT = re.compile(r"\d+ errors? detected in the compilation of")

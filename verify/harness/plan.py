@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from verify.contract.expression import evaluate, names_in
-from verify.contract.model import Contract, Expression
+from verify.contract.model import Contract
 from verify.contract.slots import slots_of
+from verify.contract.symbols import Expression
 from verify.harness.build import Build
 from verify.wire.pack import value_text
 

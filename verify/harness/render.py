@@ -8,8 +8,10 @@ from typing import Any
 
 import jinja2
 
-from verify.contract.model import Contract, Expression, Global, Launcher
+from verify.contract.entries import Global, Launcher
+from verify.contract.model import Contract
 from verify.contract.slots import SM_COUNT, Slots, argument_kind, entry_arguments, slots_of
+from verify.contract.symbols import Expression
 from verify.system.resources import resource_folder
 from verify.toolchain.compile import is_includable
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import mpmath
 import numpy as np
 
-from verify.contract.case import Case
 from verify.contract.formats import round_to
+from verify.contract.model import Case
 from verify.oracle.expectation import Quantity
 
 DIGITS = 50

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from verify.contract.case import Case
 from verify.contract.formats import encode, format_of
+from verify.contract.model import Case
 from verify.oracle.tracked import Tracked, in_range, overflow_limit
 
 

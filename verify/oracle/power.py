@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from verify.contract.case import Case
 from verify.contract.formats import FORMATS, format_of
+from verify.contract.model import Case
 from verify.oracle.expectation import Quantity
 from verify.oracle.visibility import unit_of
 

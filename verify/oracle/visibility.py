@@ -10,30 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from verify.contract.case import Case
 from verify.contract.formats import format_of
+from verify.contract.model import Case
 from verify.oracle.expectation import Quantity, expect
 
 REQUIRED = 8.0
-
-
-@dataclass(frozen=True)
-class Effect:
-    """What one fault at each of some positions would do, by query head.
-
-    kind: the position is left out, or taken in although it is dead. row: batch row. heads: slice of the rows
-    of a head axis. positions ``[n]``; size ``[heads, n]``: the largest move of any quantity, in units.
-    """
-
-    kind: Literal["dropped", "added"]
-    row: int
-    heads: slice
-    positions: np.ndarray
-    size: np.ndarray
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from verify.contract.case import Case
-from verify.contract.model import Buffer
+from verify.contract.model import Buffer, Case
 
 LEGEND = "█ live   ▒ part live   · dead   | split edge   ' tile edge   > wrap to slot 0"
 _WIDTH = 96

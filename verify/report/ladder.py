@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from verify.check.parity import applies
-from verify.contract.case import Case
-from verify.contract.model import Contract
+from verify.contract.model import Case, Contract
 from verify.finding.finding import Outcome, Verdict, overall
 from verify.fixture.axes import family_of
 from verify.fixture.cases import seeded_generator

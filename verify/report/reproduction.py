@@ -13,9 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from verify.contract.case import Case
 from verify.contract.discovery import source_file
-from verify.contract.model import Contract
+from verify.contract.model import Case, Contract
 from verify.device.interface import DeviceInfo
 from verify.device.sanitizer.options import arguments
 from verify.finding.finding import Finding, Outcome, Severity

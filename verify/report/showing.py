@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from verify.check.carried import CALLS_BEFORE
 from verify.check.matrix import runs_for
-from verify.contract.case import Case
+from verify.contract.model import Case
 from verify.device.interface import TOOLS, Tool
 from verify.finding.finding import Finding
 from verify.wire.run import Run

@@ -12,10 +12,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from verify.contract.case import Case
 from verify.contract.discovery import find_contracts
 from verify.contract.formats import round_to
-from verify.contract.model import Contract
+from verify.contract.model import Case, Contract
 from verify.fixture.resolve import resolve_symbols
 from verify.fixture.schema import Fixture
 

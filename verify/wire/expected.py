@@ -12,8 +12,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from verify.contract.case import Case
 from verify.contract.formats import Format, decode, encode, format_of
+from verify.contract.model import Case
 from verify.oracle.expectation import Quantity
 from verify.wire.pack import promised_mask
 from verify.wire.spans import runs_of

@@ -46,9 +46,8 @@ from typing import Any
 
 import numpy as np
 
-from verify.contract.case import Case
 from verify.contract.formats import format_of
-from verify.contract.model import Buffer
+from verify.contract.model import Buffer, Case
 from verify.contract.slots import slots_of
 from verify.wire.fills import fill_tables
 from verify.wire.run import Run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from verify.contract.case import Case
+from verify.contract.model import Case
 
 Fill = Literal["nan", "inf", "huge", "stale", "zero"]
 FILLS: tuple[Fill, ...] = get_args(Fill)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from verify.contract.case import Case
+from verify.contract.model import Case
 from verify.contracts.attention.reference import Head, attention_heads, softmax_scale
 from verify.oracle.tracked import (
     APPROXIMATE,

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from verify.contract.case import Case
+from verify.contract.compared import Effect
 from verify.contract.formats import decode
+from verify.contract.model import Case
 from verify.contracts.attention.reference import Head, attention_heads, head_output, softmax_scale
-from verify.oracle.visibility import Effect
 
 
 def attention_effects(case: Case, units: Mapping[str, np.ndarray]) -> Iterator[Effect]:

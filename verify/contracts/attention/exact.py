@@ -5,7 +5,7 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 
-from verify.contract.case import Case
+from verify.contract.model import Case
 from verify.contracts.attention.reference import attention_heads, softmax_scale
 from verify.oracle.tracked import grid
 

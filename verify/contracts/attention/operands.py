@@ -5,7 +5,8 @@ The parity check hands an op instance from one to the other by these names (``Ke
 
 from __future__ import annotations
 
-from verify.contract.model import Buffer, Symbol
+from verify.contract.model import Buffer
+from verify.contract.symbols import Symbol
 from verify.contracts.attention.reference import live_slots
 
 SYMBOLS = (

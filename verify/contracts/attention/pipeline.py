@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from verify.contract.case import Case
 from verify.contract.formats import FORMATS
+from verify.contract.model import Case
 from verify.contracts.attention.reference import band, is_broken, softmax_scale
 from verify.oracle.tracked import APPROXIMATE, F32, TENSOR_CORE_STEP, Tracked, gamma, grid, round_result
 

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from verify.contract.case import Case
 from verify.contract.formats import round_to
-from verify.contract.profile import Profile
+from verify.contract.model import Case, Profile
 from verify.contracts.attention.reference import band, softmax_scale, split_edges
 
 Arrays = dict[str, np.ndarray]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from verify.contract.case import Case
+from verify.contract.model import Case
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from verify.contract.case import Case
+from verify.contract.model import Case
 from verify.contracts.attention.reference import band, is_broken, softmax_scale
 from verify.oracle.tracked import Tracked, gamma
 

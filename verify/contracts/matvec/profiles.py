@@ -12,9 +12,8 @@ from functools import partial
 
 import numpy as np
 
-from verify.contract.case import Case
 from verify.contract.formats import FORMATS, decode
-from verify.contract.profile import Profile
+from verify.contract.model import Case, Profile
 
 Arrays = dict[str, np.ndarray]
 Generate = Callable[[Case, np.random.Generator], Arrays]

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import mpmath
 import numpy as np
 
-from verify.contract.case import Case
+from verify.contract.compared import Effect
+from verify.contract.model import Case
 from verify.oracle.tracked import (
     TENSOR_CORE_STEP,
     Arithmetic,
@@ -25,7 +26,6 @@ from verify.oracle.tracked import (
     multiply,
     round_result,
 )
-from verify.oracle.visibility import Effect
 
 F32 = Arithmetic("f32", flush=False)
 TENSOR = Arithmetic("f32")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from verify.contract.case import Case
+from verify.contract.model import Case
 from verify.oracle.tracked import Tracked, gamma
 
 if TYPE_CHECKING:

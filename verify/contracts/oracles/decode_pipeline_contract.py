@@ -5,7 +5,9 @@ It reads the whole allocation and masks afterwards, so it holds for finite dead 
 
 from __future__ import annotations
 
-from verify.contract.model import Buffer, Contract, Launcher, Plan, Refusal, Symbol
+from verify.contract.entries import Launcher, Refusal
+from verify.contract.model import Buffer, Contract, Plan
+from verify.contract.symbols import Symbol
 from verify.contracts.attention.operands import BUFFERS, SYMBOLS
 from verify.contracts.attention.pipeline import pipeline_error_model, pipeline_reference
 from verify.contracts.attention.profiles import ATTENTION_PROFILES
