@@ -67,7 +67,7 @@ void Decoder::find_definitions(Text body) {
     body.until(';');
     body.expect(';');
   }
-  guesses_.settle();
+  guesses_.settle(definitions_);
 }
 
 void Decoder::run(Text body) {

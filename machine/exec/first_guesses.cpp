@@ -2,21 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <utility>
+
+#include "linear_address.hpp"
 
 namespace machine {
 namespace {
-
-// The operand at the front, without the blanks around it; `operands` goes on behind it.
-std::string_view next_operand(std::string_view& operands) {
-  const auto end = operands.find(',');
-  std::string_view operand = operands.substr(0, end);
-  operands = end == std::string_view::npos ? std::string_view{} : operands.substr(end + 1);
-  constexpr std::string_view kBlanks = " \t\r\n";
-  const auto from = operand.find_first_not_of(kBlanks);
-  if (from == std::string_view::npos) return {};
-  return operand.substr(from, operand.find_last_not_of(kBlanks) - from + 1);
-}
 
 // Of the type, which stands last: .u32 has 32.
 unsigned bits_of(std::string_view mnemonic) {
@@ -41,24 +31,12 @@ bool can_guess(std::string_view mnemonic) {
   return std::none_of(std::begin(kOthers), std::end(kOthers), [&](std::string_view m) { return has_modifier(mnemonic, m); });
 }
 
-// [base] or [base+offset], taken apart.
-std::pair<std::string_view, std::string_view> parts_of(std::string_view address) {
-  if (address.size() < 2) return {};
-  address = address.substr(1, address.size() - 2);
-  const auto offset = std::min(address.find_first_of("+-"), address.size());
-  return {address.substr(0, offset), address.substr(offset)};
+bool is_address_arithmetic(std::string_view mnemonic) {
+  constexpr std::string_view kStarts[] = {"add.", "sub.", "mul.", "mad.", "shl.", "cvt.", "cvta."};
+  return std::any_of(std::begin(kStarts), std::end(kStarts), [&](std::string_view start) { return mnemonic.starts_with(start); });
 }
 
 }  // namespace
-
-// A load may name the variable of which the swap has the address in a register.
-bool FirstGuesses::same_place(std::string_view load, std::string_view swap) const {
-  if (load == swap) return true;
-  const auto [variable, there] = parts_of(load);
-  const auto [reg, here] = parts_of(swap);
-  if (here != there || moves_.count(reg) != 1) return false;
-  return moves_.find(reg)->second == variable;
-}
 
 void FirstGuesses::look_at(std::string_view mnemonic, std::string_view operands) {
   if (mnemonic.starts_with("ld.")) {
@@ -66,16 +44,25 @@ void FirstGuesses::look_at(std::string_view mnemonic, std::string_view operands)
     const auto reg = next_operand(operands), address = next_operand(operands);
     candidates_.push_back({mnemonic, reg, address, bits_of(mnemonic)});
   } else if (mnemonic.starts_with("mov.")) {
+    statements_.push_back({mnemonic, operands});
     const auto to = next_operand(operands), from = next_operand(operands);
     moves_.emplace(to, from);
   } else if (mnemonic.starts_with("atom.") && has_modifier(mnemonic, "cas")) {
     next_operand(operands);
     const auto address = next_operand(operands), compared = next_operand(operands);
     swaps_.push_back({mnemonic, compared, address, bits_of(mnemonic)});
+  } else if (is_address_arithmetic(mnemonic)) {
+    statements_.push_back({mnemonic, operands});
   }
 }
 
-void FirstGuesses::settle() {
+void FirstGuesses::settle(const Counts& definitions) {
+  if (swaps_.empty() || candidates_.empty()) return;
+  LinearAddresses addresses;
+  for (auto [mnemonic, operands] : statements_) {
+    const auto to = next_operand(operands);
+    if (const auto count = definitions.find(to); count != definitions.end() && count->second == 1) addresses.define(to, mnemonic, operands);
+  }
   for (const Use& swap : swaps_) {
     std::vector<std::string_view> left = {swap.reg};
     std::unordered_set<std::string_view> compared = {swap.reg};
@@ -85,8 +72,9 @@ void FirstGuesses::settle() {
       for (auto move = from; move != to; ++move)
         if (compared.insert(move->second).second) left.push_back(move->second);
     }
+    const LinearAddress place = addresses.of(swap.address);
     for (const Use& load : candidates_)
-      if (load.bits == swap.bits && compared.contains(load.reg) && same_place(load.address, swap.address)) loads_.insert(load.mnemonic.data());
+      if (load.bits == swap.bits && compared.contains(load.reg) && addresses.of(load.address) == place) loads_.insert(load.mnemonic.data());
   }
 }
 

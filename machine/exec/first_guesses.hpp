@@ -16,7 +16,9 @@ class FirstGuesses {
   // A statement of the function: its mnemonic as it stands in the text, and its operands.
   void look_at(std::string_view mnemonic, std::string_view operands);
   // After the last one: finds the loads of the address of a swap whose value comes to it by moves as what it compares with.
-  void settle();
+  // `definitions`: how many statements write each register.
+  using Counts = std::unordered_map<std::string_view, unsigned>;
+  void settle(const Counts& definitions);
   bool has(std::string_view mnemonic) const { return loads_.contains(mnemonic.data()); }
 
  private:
@@ -24,9 +26,13 @@ class FirstGuesses {
     std::string_view mnemonic, reg, address;  // of a load: the register that it writes; of a swap: what is compared with
     unsigned bits = 0;
   };
-  bool same_place(std::string_view load, std::string_view swap) const;
+
+  struct Statement {
+    std::string_view mnemonic, operands;
+  };
 
   std::vector<Use> candidates_, swaps_;
+  std::vector<Statement> statements_;  // that addresses are computed by
   std::unordered_multimap<std::string_view, std::string_view> moves_;  // by what they write
   std::unordered_set<const char*> loads_;  // by where their mnemonic stands
 };

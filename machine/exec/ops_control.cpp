@@ -173,11 +173,35 @@ std::uint64_t argument(const Warp& w, Slot area, unsigned lane, unsigned bytes) 
   return std::uint64_t{high} << 32 | low;
 }
 
+// What is printed leaves the program. Its arguments lie in local memory.
+void require_printed_defined(const Inst& i, Warp& w, unsigned lane, std::uint64_t arguments, std::span<const PrintedArgument> printed) {
+  const std::uint64_t first = arguments - kLocalWindow;
+  if (!w.worker->memory_undefined || first >= kWindowBytes) return;
+  for (const PrintedArgument& argument : printed) {
+    Access a;
+    a.space = Space::local;
+    a.shape = Shape::uniform;
+    a.width = argument.bytes;
+    a.lanes = a.breaks = Mask{1} << lane;
+    w.address()[lane] = first + argument.offset;
+    a.address = w.address();
+    Undefined& u = *w.worker->undefined;
+    a.undefined = &u;
+    u.lanes = 0;
+    w.observer->access(w.point(i, a.lanes), a);
+    if (u.lanes != 0) tell_undefined(i, w, UndefinedUse::printed, a.lanes, u.origins[lane]);
+    u.lanes = 0;
+  }
+}
+
 // slots: format, arguments, result
 const Inst* vprintf(const Inst& i, Warp& w, Mask mask) {
   const Mask lanes = mask & w.active;
   for_lanes(lanes, [&](unsigned l) {
-    const int n = print_formatted(w, argument(w, i.slots[0], l, 8), argument(w, i.slots[1], l, 8), l, w.worker->printed);
+    std::vector<PrintedArgument> printed;
+    const std::uint64_t arguments = argument(w, i.slots[1], l, 8);
+    const int n = print_formatted(w, argument(w, i.slots[0], l, 8), arguments, l, w.worker->printed, printed);
+    require_printed_defined(i, w, l, arguments, printed);
     if (i.slots[2] != 0) w.at<std::uint32_t>(i.slots[2])[l] = static_cast<std::uint32_t>(n);
   });
   return &i + 1;

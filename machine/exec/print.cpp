@@ -86,15 +86,17 @@ std::string printed(const Conversion& c, const char* length, int width, T value)
 
 }  // namespace
 
-int print_formatted(const Warp& w, std::uint64_t format_at, std::uint64_t arguments, unsigned lane, std::string& out) {
+int print_formatted(const Warp& w, std::uint64_t format_at, std::uint64_t arguments, unsigned lane, std::string& out,
+                    std::vector<PrintedArgument>& printed_arguments) {
   const std::string format = read_string(w, format_at, lane);
   int count = 0;
   std::uint64_t offset = 0;
   // Arguments are stored one after the other, each aligned to its size (4 or 8).
-  auto next = [&](unsigned bytes) {
+  auto next = [&](unsigned bytes, unsigned count_for = 0) {
     offset = (offset + bytes - 1) / bytes * bytes;
     std::uint64_t v = 0;
     read_bytes(w, arguments + offset, lane, &v, bytes);
+    printed_arguments.push_back({offset, count_for != 0 ? count_for : bytes});
     offset += bytes;
     ++count;
     return v;
@@ -114,17 +116,17 @@ int print_formatted(const Warp& w, std::uint64_t format_at, std::uint64_t argume
     const int width = c.width_given ? static_cast<int>(next(4)) : 0;
     switch (c.letter) {
       case 'd': case 'i': {
-        const std::uint64_t v = next(c.wide ? 8 : 4);
+        const std::uint64_t v = next(c.wide ? 8 : 4, c.narrow ? 2 : 0);
         const auto value = c.wide ? static_cast<long long>(v) : c.narrow ? static_cast<std::int16_t>(v) : static_cast<std::int32_t>(v);
         out += printed(c, "ll", width, value);
         break;
       }
       case 'u': case 'x': case 'X': case 'o': {
-        const std::uint64_t v = next(c.wide ? 8 : 4);
+        const std::uint64_t v = next(c.wide ? 8 : 4, c.narrow ? 2 : 0);
         out += printed(c, "ll", width, static_cast<unsigned long long>(c.narrow ? v & 0xffff : v));
         break;
       }
-      case 'c': out += printed(c, "", width, static_cast<int>(next(4))); break;
+      case 'c': out += printed(c, "", width, static_cast<int>(next(4, 1))); break;
       case 'p': out += printed(c, "", width, reinterpret_cast<void*>(next(8))); break;
       case 's': {
         const std::uint64_t at = next(8);

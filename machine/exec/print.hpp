@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "warp.hpp"
 
@@ -10,7 +11,13 @@ namespace machine {
 
 // A string at a generic address, as lane `lane` sees it; cut at 4096 bytes or where memory ends.
 std::string read_string(const Warp& w, std::uint64_t address, unsigned lane);
+// An argument that was printed: where it lies from the first one on, and how many of its bytes count.
+struct PrintedArgument {
+  std::uint64_t offset;
+  unsigned bytes;
+};
 // Appends what printf would write; returns the number of arguments, or -1 for an unreadable format.
-int print_formatted(const Warp& w, std::uint64_t format, std::uint64_t arguments, unsigned lane, std::string& out);
+int print_formatted(const Warp& w, std::uint64_t format, std::uint64_t arguments, unsigned lane, std::string& out,
+                    std::vector<PrintedArgument>& printed);
 
 }  // namespace machine

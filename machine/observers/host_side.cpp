@@ -13,6 +13,7 @@ namespace machine::checks {
 void HostSide::begin(const Operation& operation) {
   current_ = operation;
   source_.reset();
+  sources_.clear();
 }
 
 void HostSide::end(const Operation&) {
@@ -52,12 +53,38 @@ bool HostSide::access(std::uint64_t operation, AccessKind kind, std::uint64_t ad
   }
   report_.transferred(bytes * rows);
   const Range range{address, bytes, pitch, rows, writes};
-  if (options_.racecheck) operations_.touched(operation, range);
+  if (options_.racecheck) {
+    operations_.touched(operation, range);
+    if (current_.id == operation && current_.kind == OperationKind::copy) {
+      if (writes) check_overlap(range);
+      else sources_.push_back(range);
+    }
+  }
   if (!options_.initcheck || current_.id != operation) return true;
   if (!writes) source_ = object->kind == ObjectKind::global ? std::optional(range) : std::nullopt;
   else if (ArenaBits::covers(address)) copied_to_device(range);
   else source_.reset();
   return true;
+}
+
+// A copy reads and writes in any order. One of a range to itself changes nothing.
+void HostSide::check_overlap(const Range& to) {
+  for (const Range& from : sources_) {
+    if (from.address == to.address && from.bytes == to.bytes && from.pitch == to.pitch) continue;
+    const auto common = common_byte(from, to);
+    if (!common) continue;
+    report::Finding f;
+    f.check = "racecheck";
+    f.family = "race";
+    f.kind = "Copy between overlapping ranges";
+    f.message = current_.name + " reads and writes the same bytes, in no order: what arrives may be copied or overwritten already";
+    f.remedy = "copy by way of memory that overlaps neither range, or in pieces that do not overlap";
+    f.address = describe_address(*common, AddressSpace::instance().find(*common));
+    f.sites.emplace_back().host = current_.name;
+    report_.add(std::move(f));
+    sources_.clear();
+    return;
+  }
 }
 
 // What is copied from device memory brings its unwritten bytes along; what comes from the host is written.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "observers/bits.hpp"
 #include "observers/checks.hpp"
@@ -24,6 +25,7 @@ class HostSide {
 
  private:
   void invalid(AccessKind kind, std::uint64_t address, std::uint64_t bytes, const Object* object, const char* why);
+  void check_overlap(const Range& destination);
   void copied_to_device(const Range& destination);
   void copied_to_host(const Range& source);
   bool is_computed(std::uint64_t address) const;
@@ -38,6 +40,7 @@ class HostSide {
   Operations& operations_;
   Operation current_;
   std::optional<Range> source_;  // of the copy under way, device side
+  std::vector<Range> sources_;   // of the copy under way, slice by slice
 };
 
 }  // namespace machine::checks

@@ -29,6 +29,7 @@ const char* use_words(UndefinedUse use) {
     case UndefinedUse::members: return "the lanes that a collective waits for depend on ";
     case UndefinedUse::control: return "what an instruction does depends on ";
     case UndefinedUse::stored: return "what is stored depends on ";
+    case UndefinedUse::printed: return "what the kernel prints depends on ";
   }
   return "the program depends on ";
 }

@@ -46,6 +46,7 @@ struct Entry {
   std::int8_t lane0 = 0;
   std::uint8_t shift = 0;
   std::uint16_t section = 0;     // the critical section that it lies in (locks.hpp), 0: none
+  std::uint8_t value_bytes = 0;  // of an atomic: what it makes one value of
   Mask lanes = 0;
 
   unsigned lane(unsigned byte) const {
@@ -61,12 +62,13 @@ struct Line {
   Entry first;  // bytes == 0: none
   std::unique_ptr<std::vector<Entry>> more;
   std::uint8_t touched = 0;  // bit by Touch, of entries that are or were here
+  std::uint8_t atomics = 0;  // the value_bytes of its atomics, which are powers of two
   std::uint32_t prune_at = 8;
 
   void clear() {
     first.bytes = 0;
     more.reset();
-    touched = 0;
+    touched = atomics = 0;
     prune_at = 8;
   }
 };

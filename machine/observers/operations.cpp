@@ -46,6 +46,22 @@ const Trace* trace_at(const Page& page, unsigned byte, bool writing) {
 
 }  // namespace
 
+std::optional<std::uint64_t> common_byte(const Range& one, const Range& other) {
+  for (std::uint64_t i = 0; i < one.rows; ++i) {
+    const std::uint64_t begin = one.address + i * one.pitch, end = begin + one.bytes;
+    // The first row of the other that ends behind `begin`.
+    std::uint64_t row = 0;
+    if (const std::uint64_t first_end = other.address + other.bytes; begin >= first_end) {
+      if (other.pitch == 0) continue;
+      row = (begin - first_end) / other.pitch + 1;
+    }
+    if (row >= other.rows) continue;
+    const std::uint64_t there = other.address + row * other.pitch;
+    if (there < end) return std::max(begin, there);
+  }
+  return std::nullopt;
+}
+
 void Operations::begin(const Operation& operation) {
   Known known;
   known.told = operation;
@@ -204,14 +220,10 @@ void Operations::meet(const Range& range, const PageMap& pages, Meeting& m) {
 
 void Operations::meet(const Range& one, const Range& other, Meeting& m) {
   if (m.found || (!one.writes && !other.writes)) return;
-  for (std::uint64_t i = 0; i < one.rows && !m.found; ++i)
-    for (std::uint64_t j = 0; j < other.rows && !m.found; ++j) {
-      const std::uint64_t low = std::max(one.address + i * one.pitch, other.address + j * other.pitch);
-      const std::uint64_t high = std::min(one.address + i * one.pitch + one.bytes, other.address + j * other.pitch + other.bytes);
-      if (low >= high) continue;
-      m.found = true, m.address = low, m.here_writes = one.writes, m.there_writes = other.writes;
-      m.here_range = &one, m.there_range = &other;
-    }
+  const auto address = common_byte(one, other);
+  if (!address) return;
+  m.found = true, m.address = *address, m.here_writes = one.writes, m.there_writes = other.writes;
+  m.here_range = &one, m.there_range = &other;
 }
 
 // Of programmatic launches in a row, one that waits before it lets the next go lets it go when all before itself has ended.

@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ struct Range {
   // Not touched, but allocated or freed: what else touches it must come after the one and before the other.
   bool begins = false, ends = false;
 };
+
+// The first byte that two ranges have in common, row by row of the first.
+std::optional<std::uint64_t> common_byte(const Range& one, const Range& other);
 
 // What one operation touched.
 struct Footprint {

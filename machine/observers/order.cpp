@@ -39,6 +39,8 @@ void LaneState::begin(Stamp start) {
   now.others.reset();
   copied = 0;
   observed.reset();
+  far.reset();
+  halfway.reset();
   narrow.reset();
   fenced = {};
 }
@@ -94,10 +96,14 @@ Relation BlockOrder::relation(unsigned w, unsigned lane, std::uint32_t block, un
   if (block == block_ && ordered(w, lane, actor, by_lane, stamp)) return Relation::ordered;
   for (const LaneState* s : states)
     if (s && covers(s->now)) return Relation::ordered;
-  for (const LaneState* s : states)
-    if (s && s->observed && covers(*s->observed)) return Relation::one_sided;
-  for (const LaneState* s : states)
-    if (s && s->narrow && covers(*s->narrow)) return Relation::narrow;
+  const auto seen = [&](std::shared_ptr<const Knowledge> LaneState::*what) {
+    for (const LaneState* s : states)
+      if (s && s->*what && covers(*(s->*what))) return true;
+    return false;
+  };
+  if (seen(&LaneState::halfway)) return Relation::narrow;
+  if (seen(&LaneState::observed) || seen(&LaneState::far)) return Relation::one_sided;
+  if (seen(&LaneState::narrow)) return Relation::narrow;
   return block == block_ && actor == w && stamp < warp.met ? Relation::met : Relation::unordered;
 }
 
@@ -136,6 +142,8 @@ void BlockOrder::take(LaneState& into, const LaneState& from, unsigned w, Mask l
   into.now.join(from.now);
   if (from.copied != 0) into.now.own.add({async_actor(w), lanes, from.copied});
   join_shared(into.observed, from.observed);
+  join_shared(into.far, from.far);
+  join_shared(into.halfway, from.halfway);
   join_shared(into.narrow, from.narrow);
   for (unsigned width = 0; width < 2; ++width) {
     if (!from.fenced[width]) continue;
@@ -263,16 +271,26 @@ LaneState BlockOrder::effective(unsigned w, unsigned lane) const {
 void BlockOrder::fence(unsigned w, Mask lanes, Mask alive, Scope scope) {
   const Stamp self = ++warps_[w].clock;
   const LaneState common = warps_[w].common;
+  const bool wide = width_of(scope) == kDeviceWide;
   each_state(w, lanes, alive, [&](LaneState& state, Mask) {
     // A lane's own state adds to the common one; what is fenced is both.
-    for (const auto& observed : {common.observed, state.observed})
-      if (observed) state.now.join(*observed);
+    const auto acquire = [&](const std::shared_ptr<const Knowledge>& seen) {
+      if (seen) state.now.join(*seen);
+    };
+    acquire(common.observed), acquire(state.observed);
     state.observed.reset();
+    if (wide) {
+      acquire(common.far), acquire(state.far), acquire(common.halfway), acquire(state.halfway);
+      state.halfway.reset();
+    } else {
+      join_shared(state.halfway, common.far), join_shared(state.halfway, state.far);
+    }
+    state.far.reset();
     Knowledge known = state.now;
     known.join(common.now);
     auto fenced = std::make_shared<const Fenced>(Fenced{std::move(known), self, std::max(state.copied, common.copied)});
     state.fenced[kBlockWide] = fenced;
-    if (width_of(scope) == kDeviceWide) state.fenced[kDeviceWide] = fenced;
+    if (wide) state.fenced[kDeviceWide] = fenced;
   });
   warps_[w].warp_floor = warps_[w].common.now.own.upto[w];
 }
@@ -297,11 +315,11 @@ BlocksPtr BlockOrder::publication(unsigned w, unsigned lane, bool release, Width
   return settled(*state.fenced[width], w, Mask{1} << lane).published(block_);
 }
 
-void BlockOrder::observe(unsigned w, unsigned lane, const BlocksPtr& seen, bool acquire, bool too_narrow) {
+void BlockOrder::observe(unsigned w, unsigned lane, const BlocksPtr& seen, bool acquire, Source source) {
   if (!seen) return;
   each_state(w, Mask{1} << lane, warps_[w].alive, [&](LaneState& state, Mask) {
-    if (acquire && !too_narrow) return state.now.learn(seen, block_);
-    auto& place = too_narrow ? state.narrow : state.observed;
+    if (acquire && source != Source::out_of_reach) return state.now.learn(seen, block_);
+    auto& place = source == Source::own_block ? state.observed : source == Source::other_block ? state.far : state.narrow;
     Knowledge known = place ? *place : Knowledge{};
     known.learn(seen, block_);
     place = std::make_shared<const Knowledge>(std::move(known));

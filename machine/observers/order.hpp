@@ -7,7 +7,8 @@
 //    or a strong write with .release. It carries all that the releasing thread knows (fences are cumulative).
 //  - an acquire is a strong read or atomic, then a fence; or a strong read with .acquire. What was seen without a
 //    fence is remembered apart: an access that only that orders is a warning, not an error.
-//  - a fence or an atomic of block scope reaches its own block only.
+//  - a fence or an atomic of block scope reaches its own block only, on either side: what another block has released, a
+//    fence of block scope does not acquire.
 //  - shuffles, votes and the like order no memory, but what a lane read before one that the whole warp took part in, it
 //    has read when the others go on: a write that only this orders is a warning.
 #pragma once
@@ -27,7 +28,7 @@ namespace machine::checks {
 enum class Relation : std::uint8_t {
   ordered,
   one_sided,  // ordered but for the reader's fence
-  narrow,     // released, but at a scope that does not reach the reader
+  narrow,     // released or acquired at a scope that does not reach the other side
   met,        // of two lanes of a warp, with a collective of the whole warp between them
   unordered,
 };
@@ -45,12 +46,17 @@ inline Width width_of(Scope scope) { return scope == Scope::gpu || scope == Scop
 struct LaneState {
   Knowledge now;
   Stamp copied = 0;  // the lane's own async copies with a stamp below are waited for
-  std::shared_ptr<const Knowledge> observed;  // seen by strong reads, no fence since
-  std::shared_ptr<const Knowledge> narrow;    // seen at a scope that does not reach this thread
+  // Seen by strong reads, with no fence since: what the own block has released, and what others have, which takes a fence of
+  // device scope. One of block scope makes `halfway` of it.
+  std::shared_ptr<const Knowledge> observed, far, halfway;
+  std::shared_ptr<const Knowledge> narrow;  // seen at a scope that does not reach this thread
   std::array<std::shared_ptr<const Fenced>, 2> fenced;  // by Width
 
   void begin(Stamp start);
 };
+
+// Who released what a strong read sees, and whether that reaches the reader.
+enum class Source : std::uint8_t { own_block, other_block, out_of_reach };
 
 class BlockOrder {
  public:
@@ -101,7 +107,7 @@ class BlockOrder {
   bool has_fenced(unsigned w, Mask lanes) const;
   // After a release: later accesses are not part of it.
   void step(unsigned w) { ++warps_[w].clock; }
-  void observe(unsigned w, unsigned lane, const BlocksPtr& seen, bool acquire, bool too_narrow);
+  void observe(unsigned w, unsigned lane, const BlocksPtr& seen, bool acquire, Source source);
 
   void mbarrier(unsigned w, Mask alive, const MbarrierEvent& event);
 

@@ -82,6 +82,8 @@ void GlobalRaces::access(BlockOrder& order, Locks::Held& held, const WarpPoint& 
   entry.is_volatile = a.order == Order::volatile_;
   entry.block_scope = strong(entry.touch) && a.scope == Scope::cta;
   narrow_ += entry.block_scope;
+  block_scopes_ |= entry.block_scope;
+  if (entry.touch == Touch::atomic) entry.value_bytes = static_cast<std::uint8_t>(report_.uses().atomic_bytes(point.pc));
   entry.read_only = a.cache == CacheOp::nc;
   held_ = &held;
   if (strong(entry.touch)) {
@@ -283,7 +285,9 @@ void GlobalRaces::remember(const BlockOrder& order, unsigned warp, Line& line, c
       e.bytes &= ~entry.bytes;
       return e.bytes == 0;
     }
-    if ((e.bytes & ~entry.bytes) != 0 || e.block != entry.block || e.touch != entry.touch || e.read_only != entry.read_only) return false;
+    if ((e.bytes & ~entry.bytes) != 0 || e.block != entry.block || e.touch != entry.touch || e.read_only != entry.read_only ||
+        e.value_bytes != entry.value_bytes)
+      return false;
     return (e.touch != Touch::async_read && e.stamp < floor) || (e.warps == entry.warps && e.same_threads(entry));
   };
   const auto merges = [&](Entry& e) {

@@ -37,6 +37,7 @@ class GlobalRaces {
   void access(BlockOrder& order, Locks::Held& held, const WarpPoint& point, const Access& access);
   void fence(Locks::Held& held, const BlockOrder& order, unsigned warp, Mask lanes, Scope scope) {
     heard_host_ |= asked_host_ && scope == Scope::sys;
+    block_scopes_ |= width_of(scope) == kBlockWide;
     if (!held.empty()) locks_.fence(held, order, warp, lanes, scope);
   }
   // The source of a cp.async, from its issue on.
@@ -49,6 +50,14 @@ class GlobalRaces {
   bool blocks_meet() const { return blocks_meet_; }
 
  private:
+  // What two strong accesses can be guilty of.
+  enum class Strong : std::uint8_t {
+    nothing,
+    race,         // not atomic to each other: of too narrow a scope, of different widths, or trusting in lockstep
+    lost_update,  // stores, of which one may be lost
+    order,        // volatile ones of two blocks, which may be ordered by what reaches one block only
+  };
+
   void take(const BlockOrder& order, unsigned warp, const Access& access, const Entry& entry);
   bool mark(unsigned warp, const Access& access, const Entry& entry);
   void listen(const Access& access);
@@ -66,6 +75,7 @@ class GlobalRaces {
                const Entry& earlier, const Access* access);
   void compare_in_section(const Party& now, const Party& before, const Entry& entry, const Entry& earlier, const BlockOrder& order,
                           std::uint64_t address);
+  Strong strong_pair(const Entry& entry, const Entry& earlier, bool own_block);
   bool lost_update(const BlockOrder& order, unsigned warp, const Line& line, const Entry& entry, const Entry& earlier, unsigned lane,
                    unsigned byte);
   void compare_read_only(const BlockOrder& order, unsigned warp, std::uint64_t line_address, const Entry& entry, const Entry& earlier);
@@ -86,6 +96,7 @@ class GlobalRaces {
   Locks locks_;
   Locks::Held* held_ = nullptr;         // of the block at hand
   std::uint64_t narrow_ = 0;            // strong accesses of block scope
+  bool block_scopes_ = false;           // those, or fences
   AccessLog* log_ = nullptr;            // of the running block, where blocks are apart
   std::vector<Page*> open_;             // pages with a sheet
   std::vector<Sheet*> sheets_;          // blank ones

@@ -17,10 +17,10 @@ bool may_conflict(const Line& line, Touch t) {
   return writes(t) ? line.touched != 0 : (line.touched & writing) != 0;
 }
 
-// An atomic among atomics, however many: those of device scope do not race with each other.
+// An atomic among atomics of its width, however many: those of device scope do not race with each other.
 bool only_atomics(const Line& line, const Entry& entry) {
   constexpr std::uint8_t quiet = 1 << unsigned(Touch::strong_read) | 1 << unsigned(Touch::atomic);
-  return entry.touch == Touch::atomic && (line.touched & ~quiet) == 0;
+  return entry.touch == Touch::atomic && (line.touched & ~quiet) == 0 && (line.atomics & (line.atomics - 1)) == 0;
 }
 
 template <class L, class F>
@@ -43,6 +43,7 @@ bool keeps(const Access* access, const Entry& entry, std::uint64_t line_address,
 
 void GlobalRaces::touch(const BlockOrder& order, unsigned warp, Line& line, std::uint64_t line_address, const Entry& entry,
                         const Access* access) {
+  line.atomics |= entry.value_bytes;
   if (line.touched == 0) {
     line.first = entry;
     line.touched = static_cast<std::uint8_t>(1u << static_cast<unsigned>(entry.touch));
@@ -51,7 +52,7 @@ void GlobalRaces::touch(const BlockOrder& order, unsigned warp, Line& line, std:
   // The same access again: the usual case of a loop without a barrier.
   Entry& first = line.first;
   if (!line.more && first.block == entry.block && first.bytes == entry.bytes && first.touch == entry.touch &&
-      first.read_only == entry.read_only && first.same_threads(entry) && first.warps == entry.warps) {
+      first.value_bytes == entry.value_bytes && first.read_only == entry.read_only && first.same_threads(entry) && first.warps == entry.warps) {
     first.stamp = entry.stamp, first.pc = entry.pc, first.sequence = entry.sequence;
     first.section = entry.section, first.unfenced = entry.unfenced;
     return;
@@ -74,13 +75,9 @@ void GlobalRaces::compare(const BlockOrder& order, unsigned warp, const Line& li
   if (entry.read_only || earlier.read_only) compare_read_only(order, warp, line_address, entry, earlier);
   if (own_block && !async_before && earlier.stamp < order.warp(warp).barrier_floor) return;
   const bool both_store = earlier.touch != Touch::atomic && writes(earlier.touch) && entry.touch != Touch::atomic && writes(entry.touch);
-  bool updates = false;  // volatile stores, of which one may be lost
-  if (strong(entry.touch) && strong(earlier.touch)) {
-    const bool narrow = !own_block && (entry.block_scope || earlier.block_scope);
-    const bool lockstep = own_block && entry.is_volatile && earlier.is_volatile && (earlier.warps & entry.warps) != 0;
-    updates = !narrow && !lockstep;
-    if (updates && !(both_store && entry.is_volatile && earlier.is_volatile)) return;
-  }
+  const Strong pair = strong(entry.touch) && strong(earlier.touch) ? strong_pair(entry, earlier, own_block) : Strong::race;
+  if (pair == Strong::nothing) return;
+  const bool mixed = entry.value_bytes != 0 && earlier.value_bytes != 0 && entry.value_bytes != earlier.value_bytes;
   for (Bytes rest = entry.bytes & earlier.bytes; rest != 0;) {
     const unsigned byte = lowest(rest);
     // Bytes that the same two lanes share are judged together.
@@ -108,11 +105,19 @@ void GlobalRaces::compare(const BlockOrder& order, unsigned warp, const Line& li
         if (strong(earlier.touch) && !strong(entry.touch) && seen_since(order, warp, line, earlier, lane, byte)) continue;
         const bool one_instruction =
             own_block && by == warp && earlier.pc == entry.pc && earlier.stamp == entry.stamp;
-        bool same = both_store && !earlier.overwritten;
+        bool same = (both_store || pair == Strong::lost_update) && !earlier.overwritten;
         for (Bytes left = same ? shared : 0; left != 0 && same; left &= left - 1)
           same = stores_same_value(access, lane, by_lane, one_instruction, line_address + lowest(left), 1);
-        if (updates && (same || relation != Relation::unordered || !lost_update(order, warp, line, entry, earlier, lane, byte))) continue;
-        const Conflict conflict = updates ? Conflict::volatile_data : conflict_of(relation, now, then, same);
+        const bool volatiles = pair == Strong::lost_update || pair == Strong::order;
+        const bool only_in_block = volatiles && block_scopes_ && !own_block && relation == Relation::narrow;
+        if (pair == Strong::order && !only_in_block) continue;
+        if (pair == Strong::lost_update && (same || (relation != Relation::unordered && !only_in_block) ||
+                                            !lost_update(order, warp, line, entry, earlier, lane, byte)))
+          continue;
+        const Conflict conflict = only_in_block ? Conflict::block_order
+                                  : volatiles   ? Conflict::volatile_data
+                                  : mixed && relation != Relation::one_sided ? Conflict::mixed_width
+                                                : conflict_of(relation, now, then, same);
         report_.race(order, now, then, earlier.stamp, relation, conflict, Space::global, address,
                      AddressSpace::instance().find(address));
         told_ = true;
@@ -120,6 +125,21 @@ void GlobalRaces::compare(const BlockOrder& order, unsigned warp, const Line& li
       }
     }
   }
+}
+
+GlobalRaces::Strong GlobalRaces::strong_pair(const Entry& entry, const Entry& earlier, bool own_block) {
+  if (!own_block && (entry.block_scope || earlier.block_scope)) return Strong::race;
+  const bool store = entry.touch == Touch::strong_write && entry.is_volatile;
+  if (earlier.touch == Touch::atomic) {
+    if (entry.touch == Touch::atomic) return entry.value_bytes != earlier.value_bytes ? Strong::race : Strong::nothing;
+    return store && report_.uses().is_blind_exchange(earlier.pc) ? Strong::lost_update : Strong::nothing;
+  }
+  if (!entry.is_volatile || !earlier.is_volatile) return Strong::nothing;
+  if (own_block && (earlier.warps & entry.warps) != 0) return Strong::race;  // of one warp, in lockstep
+  if (store && earlier.touch == Touch::strong_write) return Strong::lost_update;
+  // What is loaded and compared may be polled for: it needs no order.
+  if (own_block || !block_scopes_) return Strong::nothing;
+  return report_.uses().is_flag(writes(entry.touch) ? earlier.pc : entry.pc) ? Strong::nothing : Strong::order;
 }
 
 // A load through the read-only path and a write, where the later of the two is in order: the race check has nothing to say.
@@ -151,11 +171,11 @@ void GlobalRaces::compare_in_section(const Party& now, const Party& before, cons
   Locks::note(*held_, entry.section, {now, before, entry.stamp, address});
 }
 
-// Whether a volatile store may overwrite another one that it should have come after. A flag that is set in turns is not such:
+// Whether a volatile store may overwrite another store that it should have come after. A flag that is set in turns is not such:
 // its thread has seen the other's value and stores one of its own.
 bool GlobalRaces::lost_update(const BlockOrder& order, unsigned warp, const Line& line, const Entry& entry, const Entry& earlier,
                               unsigned lane, unsigned byte) {
-  return !seen_since(order, warp, line, earlier, lane, byte) || report_.updates_volatile(entry.pc);
+  return !seen_since(order, warp, line, earlier, lane, byte) || report_.uses().is_update(entry.pc);
 }
 
 // Whether a strong access to the same place after `earlier`, which may have seen it, comes before what the lane does now.

@@ -39,6 +39,8 @@ std::string missing_edge(const BlockOrder& order, const Party& now, const Party&
   if (conflict == Conflict::volatile_data)
     return "use an atomic for the update, or let all threads take the same lock with a __threadfence() after taking it and before "
            "giving it back; volatile orders nothing between threads";
+  if (conflict == Conflict::mixed_width)
+    return "use one width for all atomics on these bytes; one is no atom to the other";
   if (conflict == Conflict::met)
     return "put a __syncwarp() between them; shuffles, votes, matches and reductions of a warp order no memory";
   if (relation == Relation::narrow)
@@ -72,10 +74,12 @@ std::string_view title(Conflict conflict) {
   switch (conflict) {
     case Conflict::race:
     case Conflict::same_value:
-    case Conflict::not_released: return "Race on ";
+    case Conflict::not_released:
+    case Conflict::mixed_width: return "Race on ";
     case Conflict::volatile_data: return "Race of volatile stores on ";
     case Conflict::one_sided: return "Missing acquire fence on ";
     case Conflict::met: return "Ordered by a warp collective only on ";
+    case Conflict::block_order: return "Ordered inside a block only on ";
   }
   return "";
 }
@@ -92,6 +96,10 @@ std::string what_is_wrong(const Party& now, const Party& before, Conflict confli
       return second + " is not ordered after the earlier " + first + whose + ", and their values differ: one of them can be lost";
     case Conflict::one_sided:
       return second + " comes after the earlier " + first + whose + " by an atomic that saw its release, but no fence follows that atomic";
+    case Conflict::mixed_width:
+      return second + " and the earlier " + first + whose + " are of different widths on the same bytes: neither is atomic to the other";
+    case Conflict::block_order:
+      return second + " comes after the earlier " + first + whose + " by a fence or an atomic of block scope, which orders nothing between blocks";
     case Conflict::met:
       return second + " comes after the earlier " + first + whose + " by a shuffle, vote, match or reduction, which orders no memory";
   }

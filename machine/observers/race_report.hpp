@@ -7,7 +7,7 @@
 #include "observers/order.hpp"
 #include "observers/pages.hpp"
 #include "observers/sink.hpp"
-#include "observers/volatile_updates.hpp"
+#include "observers/strong_uses.hpp"
 
 namespace machine::checks {
 
@@ -30,20 +30,21 @@ enum class Conflict : std::uint8_t {
   same_value,     // both write, and wrote the same
   one_sided,      // ordered but for a fence of the reader
   not_released,   // in order as run, but not where blocks take a lock in the other one
-  volatile_data,  // volatile stores of different values
+  volatile_data,  // volatile stores of different values, or one and an exchange that is a store
   met,            // a write after another lane's read, with nothing but a collective of the warp between them
+  mixed_width,    // atomics of different widths
+  block_order,    // volatile accesses of two blocks, ordered by what reaches one block only
 };
-inline bool is_warning(Conflict c) { return c != Conflict::race && c != Conflict::not_released; }
+inline bool is_warning(Conflict c) { return c != Conflict::race && c != Conflict::not_released && c != Conflict::mixed_width; }
 
 class RaceReport {
  public:
-  RaceReport(const LaunchInfo& launch, Sink& sink) : launch_(launch), sink_(sink) {}
+  RaceReport(const LaunchInfo& launch, Sink& sink) : launch_(launch), sink_(sink), uses_(launch.kernel) {}
 
   // Before the accesses of a warp are compared: what follows is counted once for each of its lanes.
   void next_access() { ++event_; }
 
-  // Whether the instruction stores to volatile memory what was computed from a volatile load.
-  bool updates_volatile(std::uint32_t pc) { return volatile_updates_.is_update(*launch_.kernel, pc); }
+  StrongUses& uses() { return uses_; }
 
   // An ld.global.nc and a write of the same kernel that are in order, `now` the later one. Without a `before` the write was
   // by the own block, long ago.
@@ -57,7 +58,7 @@ class RaceReport {
   const LaunchInfo& launch_;
   Sink& sink_;
   std::uint64_t event_ = 0;
-  VolatileUpdates volatile_updates_;
+  StrongUses uses_;
 };
 
 // What the relation of two conflicting accesses makes of them.

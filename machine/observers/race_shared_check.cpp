@@ -75,14 +75,15 @@ void SharedRaces::judge(const BlockOrder& order, RaceReport& report, const Piece
                         unsigned actor, Mask by_lanes, Mask fresh, Stamp stamp, std::uint32_t pc, std::uint32_t flags) {
   const bool wrote = (flags & 1) != 0;
   bool updates = false;  // volatile stores, of which one may be lost
-  if ((flags & kStrong) != 0 && strong(who.touch)) {
+  const bool mixed = (flags & kAtomic) != 0 && who.touch == Touch::atomic && pc != who.pc && report.uses().of_mixed_width(pc, who.pc);
+  if ((flags & kStrong) != 0 && strong(who.touch) && !mixed) {
     const bool both_volatile = (flags & kVolatile) != 0 && who.is_volatile;
     const bool lockstep = actor == who.warp && both_volatile;
     updates = !lockstep && both_volatile && wrote && who.touch == Touch::strong_write;
     if (!lockstep && !updates) return;
   }
   // A flag that warps set in turns is none: its thread has seen the other's value and stores one of its own.
-  if (updates && seen_since_barrier(order, at, who, cell) && !report.updates_volatile(who.pc)) return;
+  if (updates && seen_since_barrier(order, at, who, cell) && !report.uses().is_update(who.pc)) return;
   const Touch before = (flags & kAtomic) != 0 ? Touch::atomic
                        : wrote ? ((flags & kStrong) != 0 ? Touch::strong_write : Touch::write)
                                : ((flags & kStrong) != 0 ? Touch::strong_read : Touch::read);
@@ -103,7 +104,7 @@ void SharedRaces::judge(const BlockOrder& order, RaceReport& report, const Piece
                         stores_same_value(who.access, lane, by_lane, one_instruction, address, 1u << at.cell_shift);
       const Party now{order.block(), who.actor, lane, who.pc, who.touch}, then{order.block(), actor, by_lane, pc, before};
       if (updates && (same || relation != Relation::unordered)) continue;
-      const Conflict conflict = updates ? Conflict::volatile_data : conflict_of(relation, now, then, same);
+      const Conflict conflict = updates ? Conflict::volatile_data : mixed ? Conflict::mixed_width : conflict_of(relation, now, then, same);
       report.race(order, now, then, stamp, relation, conflict, Space::shared, address - base_, object);
       if (!is_warning(conflict)) return;
     }

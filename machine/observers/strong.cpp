@@ -6,9 +6,13 @@ namespace machine::checks {
 
 void StrongLocations::observe(BlockOrder& order, unsigned warp, unsigned lane, const Location& from, bool acquire,
                               Width width) {
-  if (from.wide) order.observe(warp, lane, from.wide, acquire, width == kBlockWide);
-  for (const auto& [block, seen] : from.narrow)
-    if (seen && (block != order.block() || seen != from.wide)) order.observe(warp, lane, seen, acquire, block != order.block());
+  bool own = false;  // all that was released here, the own block released
+  for (const auto& [block, seen] : from.narrow) {
+    if (!seen) continue;
+    order.observe(warp, lane, seen, acquire, block == order.block() ? Source::own_block : Source::out_of_reach);
+    own |= block == order.block() && seen == from.wide;
+  }
+  if (from.wide && !own) order.observe(warp, lane, from.wide, acquire, width == kBlockWide ? Source::out_of_reach : Source::other_block);
 }
 
 void StrongLocations::access(BlockOrder& order, const WarpPoint& point, const Access& a) {

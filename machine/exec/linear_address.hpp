@@ -1,0 +1,40 @@
+// What an address is computed from, as a sum of registers and variables times constants: two that have the same sum are
+// the same place. Follows moves, additions, products with a constant and conversions back to where they cannot be followed.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace machine {
+
+struct LinearAddress {
+  std::vector<std::pair<std::string_view, std::int64_t>> terms;  // by name, none with factor 0
+  std::int64_t constant = 0;
+
+  bool operator==(const LinearAddress&) const = default;
+};
+
+class LinearAddresses {
+ public:
+  // The one statement that writes `to`: its mnemonic and the operands behind `to`.
+  void define(std::string_view to, std::string_view mnemonic, std::string_view operands) { definitions_[to] = {mnemonic, operands}; }
+
+  // Of [base], [base+offset] or [base+-offset].
+  LinearAddress of(std::string_view address) const;
+
+ private:
+  struct Definition {
+    std::string_view mnemonic, operands;
+  };
+  void add(LinearAddress& sum, std::string_view operand, std::int64_t factor, unsigned depth) const;
+
+  std::unordered_map<std::string_view, Definition> definitions_;
+};
+
+// The operand at the front, without the blanks around it; `operands` goes on behind it.
+std::string_view next_operand(std::string_view& operands);
+
+}  // namespace machine

@@ -1,0 +1,25 @@
+// The producer releases its data to the device, but the consumer, of another block, fences for its own block only.
+#include "require.cuh"
+
+__global__ void relay(int* data, int* flag, int* out) {
+  if (blockIdx.x == 0) {
+    *data = 5;  // @other
+    __threadfence();
+    atomicExch(flag, 1);
+  } else {
+    while (atomicAdd(flag, 0) == 0) {}
+    __threadfence_block();
+    *out = *data;  // @finding
+  }
+}
+
+int main() {
+  int *data, *flag, *out;
+  REQUIRE(cudaMalloc(&data, sizeof *data));
+  REQUIRE(cudaMalloc(&flag, sizeof *flag));
+  REQUIRE(cudaMalloc(&out, sizeof *out));
+  REQUIRE(cudaMemset(flag, 0, sizeof *flag));
+  relay<<<2, 1>>>(data, flag, out);
+  REQUIRE(cudaDeviceSynchronize());
+  return 0;
+}
