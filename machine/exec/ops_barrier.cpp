@@ -1,6 +1,7 @@
 // Block barriers (bar, barrier, with arrive and red) and fences.
 #include <algorithm>
 
+#include "call_stack.hpp"
 #include "families.hpp"
 #include "lanes.hpp"
 #include "memory_access.hpp"

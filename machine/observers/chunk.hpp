@@ -39,6 +39,7 @@ class Chunk final : public Observer {
   Mask async_land(const WarpPoint& point, const AsyncCopy& copy, Mask lanes, bool waited) override;
   void async_wait(const WarpPoint& point, std::uint32_t groups_left) override;
   void function_entered(const WarpPoint& point) override;
+  void stack_grown(const WarpPoint& point, const GrownStack::Array& grown) override;
   void threads_exit(const WarpPoint& point) override;
   void fault(const WarpPoint& point, const FaultEvent& event) override;
   void dependency_wait(const WarpPoint& point) override;
