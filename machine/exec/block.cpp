@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "lanes.hpp"
+#include "mbarrier.hpp"
 #include "schedule.hpp"
 #include "stillness.hpp"
 
@@ -73,7 +74,7 @@ void start_block(Block& block, Worker& k, std::uint64_t index, std::uint32_t slo
   for (const auto& v : layout.variables) std::memset(block.shared + v.base, kUnwritten, v.size);
   if (k.request->dynamic_shared != 0) std::memset(block.shared + layout.dynamic_base, kUnwritten, k.request->dynamic_shared);
   block.warp_count = (threads + kWarp - 1) / kWarp;
-  const std::uint64_t local_warp = std::uint64_t{k.local_bytes + 3} / 4 * 4 * kWarp;
+  const std::uint64_t local_warp = std::uint64_t{program.local_bytes + 3} / 4 * 4 * kWarp;
   if (block.local_bytes < local_warp * block.warp_count) {
     if (block.local != nullptr) space.on_chip_release(block.local, block.local_bytes);
     block.local_bytes = local_warp * block.warp_count;
@@ -92,6 +93,7 @@ void start_block(Block& block, Worker& k, std::uint64_t index, std::uint32_t slo
   block.passed = false;
   block.mbarriers.clear();
   block.async_arrivals.clear();
+  block.bulk.reset();
   block.next_copy = 0;
   block.done = false;
   while (block.warps.size() < block.warp_count) block.warps.push_back(std::make_unique<Warp>());
@@ -104,7 +106,7 @@ void start_block(Block& block, Worker& k, std::uint64_t index, std::uint32_t slo
     w.observer = k.observer;
     const std::uint32_t rest = threads - k2 * kWarp;
     w.alive = rest >= kWarp ? kFullMask : (Mask{1} << rest) - 1;
-    w.local_bytes = k.local_bytes;
+    w.local_bytes = program.local_bytes;
     w.local = block.local == nullptr ? nullptr : block.local + k2 * local_warp;
     const std::uint64_t own = std::uint64_t{entry.local.bytes} * kWarp;
     if (own != 0) std::memset(w.local, kUnwritten, own);
@@ -172,6 +174,14 @@ std::string waiting(const Block& block, unsigned most) {
       if (!at.lines.empty()) text += " (" + at.lines.front().file + ":" + std::to_string(at.lines.front().line) + ")";
       else text += " (PTX line " + std::to_string(at.ptx_line) + ")";
     }
+  }
+  // Bytes that never come, or that nobody expected, hold up a phase without anybody to be seen.
+  for (const MbarrierPhase& m : block.mbarriers) {
+    if (MbarrierBits::at(m.address).bytes == 0) continue;
+    char place[24];
+    std::snprintf(place, sizeof place, "0x%llx", static_cast<unsigned long long>(m.address - block.info.shared));
+    text += "; the mbarrier at shared " + std::string(place) + " expects " + std::to_string(m.expected) + " bytes in this phase, of which " +
+            std::to_string(m.arrived) + " have arrived";
   }
   return text;
 }

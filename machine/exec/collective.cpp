@@ -1,6 +1,5 @@
 #include "collective.hpp"
 
-#include "call_stack.hpp"
 #include "schedule.hpp"
 #include "undefined.hpp"
 

@@ -39,7 +39,7 @@ void Decoder::find_definitions(Text body) {
     }
     const auto word = body.word();
     if (word.empty()) body.fail(std::string("unexpected '") + body.raw() + "'");
-    if (body.peek() == ':') {
+    if (body.raw() == ':') {
       body.take(':');
       continue;
     }
@@ -116,7 +116,7 @@ void Decoder::statement(Text& text) {
     directive(text, word);
     return;
   }
-  if (!guarded && text.peek() == ':') {
+  if (!guarded && text.raw() == ':') {
     text.take(':');
     if (text.peek() == '.') {
       const auto kind = text.word();
@@ -127,14 +127,8 @@ void Decoder::statement(Text& text) {
         text.expect(';');
         return;
       }
-      if (kind == ".callprototype") {
-        scopes_.back().calls[word] = {false, {}, parse_prototype(text)};
-        return;
-      }
-      if (kind == ".calltargets") {
-        CallForm& form = scopes_.back().calls[word] = {true, {}, {}};
-        do form.names.push_back(text.word());
-        while (text.take(','));
+      if (kind == ".callprototype" || kind == ".calltargets") {
+        text.until(';');
         text.expect(';');
         return;
       }
@@ -260,7 +254,7 @@ void Decoder::declare_memory(Text& text, std::string_view space) {
 }
 
 void Decoder::instruction(Text& text, std::string_view word, Operand* guard) {
-  const auto start = static_cast<std::size_t>(word.data() - module.text.data());
+  const auto start = text.offset() - word.size();
   opcode_ = word;
   modifiers_.clear();
   taken_ = 0;
@@ -350,7 +344,10 @@ Operand Decoder::parse_operand(Text& text) {
         o.offset += static_cast<std::int64_t>(n.bits) * (negative ? -1 : 1);
       }
     }
-    if (text.peek() == ',') fail("tensor addresses are not supported");
+    if (text.take(',')) {  // a tensor map and coordinates
+      o.parts.push_back(parse_operand(text));
+      if (o.parts.back().kind != Operand::list) text.fail("a tensor address needs its coordinates in braces");
+    }
     text.expect(']');
     return o;
   }

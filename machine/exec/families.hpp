@@ -18,14 +18,13 @@ std::span<const Opcode> memory_opcodes();
 std::span<const Opcode> atomic_opcodes();
 std::span<const Opcode> async_opcodes();
 std::span<const Opcode> mbarrier_opcodes();
+std::span<const Opcode> tensor_map_opcodes();
 std::span<const Opcode> matrix_opcodes();
 std::span<const Opcode> matrix_move_opcodes();
 std::span<const Opcode> collective_opcodes();
 std::span<const Opcode> barrier_opcodes();
 std::span<const Opcode> control_opcodes();
 std::span<const Opcode> video_opcodes();
-std::span<const Opcode> call_opcodes();
-std::span<const Opcode> stack_opcodes();
 std::span<const Opcode> shared_mnemonics();  // add sub mul mad fma div abs neg min max: dispatched by type
 
 // The integer members of shared mnemonics.
@@ -39,11 +38,13 @@ void decode_integer_min_max(Decoder& d, bool min);
 
 void decode_syncwarp(Decoder& d);      // bar.warp.sync
 void decode_async_arrive(Decoder& d);  // cp.async.mbarrier.arrive
-
-// Functions that the system defines, and a call of which is an instruction: printf, assert. False: `name` is none.
-bool decode_system_call(Decoder& d, std::string_view name, const std::vector<Operand>& arguments, const std::vector<Operand>& results);
-// The area of a call's argument or result, of at least so many bytes.
-Slot area_of(Decoder& d, const Operand& o, unsigned bytes);
+void decode_bulk(Decoder& d);          // behind cp.async.bulk
+void decode_bulk_reduce(Decoder& d);   // behind cp.reduce.async.bulk
+void decode_tensor_copy(Decoder& d);   // behind cp.async.bulk.tensor, and cp.async.bulk.prefetch.tensor
+void decode_tensor_reduce(Decoder& d); // behind cp.reduce.async.bulk.tensor
+void decode_tensor_map_fence(Decoder& d);  // behind fence.proxy.tensormap::generic
+void decode_store_async(Decoder& d);   // st.async
+void decode_reduce_async(Decoder& d);  // red.async
 
 // f32 and f64 members.
 void decode_float_arithmetic(Decoder& d, std::string_view what);  // add sub mul fma

@@ -232,8 +232,10 @@ void copy_decode(Decoder& d) {
 }
 
 void cp(Decoder& d) {
+  const bool reduces = d.take("reduce");
   if (!d.take("async")) d.fail("needs .async");
-  if (d.take("bulk")) d.fail("bulk copies are not supported");
+  if (d.take("bulk")) return reduces ? decode_bulk_reduce(d) : decode_bulk(d);
+  if (reduces) d.fail("needs .bulk");
   if (d.take("commit_group")) {
     d.end(0);
     d.emit(commit);

@@ -180,6 +180,7 @@ decltype(AtomicOp::apply) integer_op(Decoder& d, Op op) {
 }
 
 void decode(Decoder& d, bool returns) {
+  if (!returns && d.take("async")) return decode_reduce_async(d);
   AtomicOp op;
   MemoryModifiers m;
   // Modifiers come in any order; the operation's name is no type, so the scan stops there and goes on behind it.

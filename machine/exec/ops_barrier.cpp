@@ -1,7 +1,7 @@
 // Block barriers (bar, barrier, with arrive and red) and fences.
 #include <algorithm>
 
-#include "call_stack.hpp"
+#include "bulk_decode.hpp"
 #include "families.hpp"
 #include "lanes.hpp"
 #include "memory_access.hpp"
@@ -211,20 +211,32 @@ void membar(Decoder& d) {
   if (level < 0) d.fail("needs .cta, .gl or .sys");
   emit_fence(d, FenceKind::sc, level == 0 ? Scope::cta : level == 1 ? Scope::gpu : Scope::sys);
 }
-void fence_decode(Decoder& d) {
-  if (d.take("mbarrier_init")) {
-    d.take("release");
-    d.take("cluster");
-    return emit_fence(d, FenceKind::acq_rel, Scope::cluster);
-  }
-  if (d.take("proxy")) {
-    // Orders accesses of different proxies; only the generic one exists here, so it orders nothing.
-    if (!d.take("alias") && !d.take("async") && !d.take("async.global")) d.fail("this proxy is not supported");
-    d.take_one({"global", "shared::cta", "shared::cluster"});
-    d.end(0);
+// fence.proxy.async orders accesses of the generic and of the async proxy. Aliases and tensor maps are seen by all at once here.
+void proxy_fence_decode(Decoder& d) {
+  if (d.take("tensormap::generic")) return decode_tensor_map_fence(d);
+  refuse_later_forms(d, {"async::generic", "fabric::fabric", "fabric::generic", "generic::fabric"});
+  const bool async = d.take("async") || d.take("async.global");
+  if (!async && !d.take("alias")) d.fail("this proxy is not supported");
+  if (async) d.take_one({"global", "shared::cta", "shared::cluster"});
+  if (!async) d.take_one({"acquire", "release"}), d.take("sys");
+  d.end(0);
+  if (!async) {
     d.emit([](const Inst& i, Warp&, Mask) -> const Inst* { return &i + 1; });
     return;
   }
+  d.emit([](const Inst& i, Warp& w, Mask mask) -> const Inst* {
+    const Mask lanes = mask & w.active;
+    if (lanes != 0 && w.observer != nullptr) w.observer->proxy_fence(w.point(i, lanes));
+    return &i + 1;
+  });
+  d.ends_block();
+}
+void fence_decode(Decoder& d) {
+  if (d.take("mbarrier_init")) {
+    if (!d.take("release") || !d.take("cluster")) d.fail("needs .release.cluster");
+    return emit_fence(d, FenceKind::acq_rel, Scope::cluster);
+  }
+  if (d.take("proxy")) return proxy_fence_decode(d);
   const int kind = d.take_one({"sc", "acq_rel", "acquire", "release"});
   const int scope = d.take_one({"cta", "cluster", "gpu", "sys"});
   if (scope < 0) d.fail("needs a scope");

@@ -1,7 +1,9 @@
 // mbarrier objects in shared memory, and cp.async.mbarrier.arrive.
 #include <cstring>
 
+#include "bulk.hpp"
 #include "families.hpp"
+#include "mbarrier.hpp"
 #include "memory_decode.hpp"
 #include "schedule.hpp"
 
@@ -10,43 +12,12 @@ namespace {
 
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
-using s64 = std::int64_t;
 
-// The object's 64 bits: pending arrivals 20, expected arrivals 20, phase 3, pending transaction bytes 21 (signed).
-struct Object64 {
-  u32 pending = 0, expected = 0, phase = 0;
-  std::int32_t bytes = 0;
-};
-constexpr u32 kCount = (1u << 20) - 1;
-Object64 unpack(u64 v) {
-  Object64 o;
-  o.pending = static_cast<u32>(v) & kCount;
-  o.expected = static_cast<u32>(v >> 20) & kCount;
-  o.phase = static_cast<u32>(v >> 40) & 7;
-  o.bytes = static_cast<std::int32_t>(static_cast<s64>(v) >> 43);
-  return o;
-}
-u64 pack(const Object64& o) {
-  return u64{o.pending & kCount} | u64{o.expected & kCount} << 20 | u64{o.phase & 7} << 40 | static_cast<u64>(static_cast<s64>(o.bytes)) << 43;
-}
-
-MbarrierPhase* shadow(Block& block, u64 address) {
-  for (auto& m : block.mbarriers)
-    if (m.address == address) return &m;
-  return nullptr;
-}
-
-// The phase completes when nothing is pending; the next one begins.
-void complete_if_due(Block& block, u64 address, Object64& o) {
-  if (o.pending != 0 || o.bytes != 0) return;
-  o.phase = (o.phase + 1) & 7;
-  o.pending = o.expected;
-  if (auto* m = shadow(block, address)) ++m->phase;
-}
+constexpr std::string_view kTooManyBytes = "more transaction bytes than an mbarrier counts: at most 2^20 - 1";
 
 enum class What : std::uint8_t { init, inval, arrive, drop, expect_tx, complete_tx, test, pending_count, async_arrive, async_arrive_noinc };
 
-struct MbarrierOp64 {
+struct MbarrierOperands {
   What what = What::arrive;
   Order order = Order::release;
   Scope scope = Scope::cta;
@@ -59,7 +30,7 @@ struct MbarrierOp64 {
 };
 
 // Storage addresses of the lanes; lanes outside the block's shared memory are reported and dropped.
-Mask locate(const Inst& i, Warp& w, const MbarrierOp64& op, Mask mask) {
+Mask locate(const Inst& i, Warp& w, const MbarrierOperands& op, Mask mask) {
   u64* address = w.address();
   Access a;
   a.kind = op.what == What::test ? AccessKind::load : op.what == What::init ? AccessKind::store : AccessKind::atomic;
@@ -77,7 +48,7 @@ Mask locate(const Inst& i, Warp& w, const MbarrierOp64& op, Mask mask) {
   return mask & ~(bad | crooked);
 }
 
-void tell(Warp& w, const Inst& i, MbarrierOp what, const MbarrierOp64& op, Mask lanes, u32 count, const u64* phase) {
+void tell(Warp& w, const Inst& i, MbarrierOp what, const MbarrierOperands& op, Mask lanes, u32 count, const u64* phase) {
   if (w.observer == nullptr || lanes == 0) return;
   MbarrierEvent e;
   e.op = what;
@@ -90,20 +61,7 @@ void tell(Warp& w, const Inst& i, MbarrierOp what, const MbarrierOp64& op, Mask 
   w.observer->mbarrier(w.point(i, lanes), e);
 }
 
-void invalid(Warp& w, const Inst& i, Mask lanes, std::string_view detail) {
-  if (w.observer != nullptr) {
-    FaultEvent e;
-    e.fault = Fault::mbarrier_invalid;
-    e.lanes = lanes;
-    e.address = w.address();
-    e.space = Space::shared;
-    e.width = 8;
-    e.detail = detail;
-    w.observer->fault(w.point(i, lanes), e);
-  } else {
-    abort_launch(w, i, LaunchStatus::trap, std::string(detail), lanes);
-  }
-}
+void invalid(Warp& w, const Inst& i, Mask lanes, std::string_view detail) { mbarrier_invalid(w, i, lanes, w.address(), detail); }
 
 // Lands the copies behind pending asynchronous arrivals at `address`, and counts the arrivals.
 void finish_async(Warp& w, const Inst& i, u64 address) {
@@ -119,15 +77,12 @@ void finish_async(Warp& w, const Inst& i, u64 address) {
     land_before(*a.warp, *a.inst, a.before, here);
     u64 phases[kWarp] = {};
     for_lanes(here, [&](unsigned l) {
-      auto* m = shadow(block, address);
+      auto* m = phase_of(block, address);
       phases[l] = m != nullptr ? m->phase : 0;
-      u64 raw;
-      std::memcpy(&raw, reinterpret_cast<void*>(address), 8);
-      Object64 o = unpack(raw);
+      MbarrierBits o = MbarrierBits::at(address);
       if (o.pending != 0) --o.pending;
       complete_if_due(block, address, o);
-      raw = pack(o);
-      std::memcpy(reinterpret_cast<void*>(address), &raw, 8);
+      o.put(address);
     });
     ++w.worker->memory_changes;
     if (w.observer != nullptr) {
@@ -149,10 +104,10 @@ void finish_async(Warp& w, const Inst& i, u64 address) {
 const Inst* mbarrier(const Inst& i, Warp& w, Mask mask) {
   mask &= w.active;
   if (mask == 0) return &i + 1;
-  const MbarrierOp64& op = *static_cast<const MbarrierOp64*>(i.data);
+  const MbarrierOperands& op = *static_cast<const MbarrierOperands*>(i.data);
   Block& block = *w.block;
   if (op.what == What::pending_count) {
-    for_lanes(mask, [&](unsigned l) { w.at<u32>(i.d)[l] = unpack(w.at<const u64>(op.state)[l]).pending; });
+    for_lanes(mask, [&](unsigned l) { w.at<u32>(i.d)[l] = MbarrierBits::unpack(w.at<const u64>(op.state)[l]).pending; });
     return &i + 1;
   }
   mask = locate(i, w, op, mask);
@@ -160,19 +115,10 @@ const Inst* mbarrier(const Inst& i, Warp& w, Mask mask) {
   if (mask == 0) return &i + 1;
   u64* address = w.address();
   u64 phases[kWarp] = {};
-  auto read = [&](unsigned l) {
-    u64 raw;
-    std::memcpy(&raw, reinterpret_cast<void*>(address[l]), 8);
-    return unpack(raw);
-  };
-  auto write = [&](unsigned l, const Object64& o) {
-    const u64 raw = pack(o);
-    std::memcpy(reinterpret_cast<void*>(address[l]), &raw, 8);
-  };
   auto count_of = [&](unsigned l) { return op.count != 0 ? w.at<const u32>(op.count)[l] : 1u; };
   if (op.what != What::init) {
     Mask unknown = 0;
-    for_lanes(mask, [&](unsigned l) { unknown |= Mask{shadow(block, address[l]) == nullptr} << l; });
+    for_lanes(mask, [&](unsigned l) { unknown |= Mask{phase_of(block, address[l]) == nullptr} << l; });
     if (unknown != 0) {
       invalid(w, i, unknown, "the mbarrier was not initialised");
       if (w.stop == Stop::aborted) return nullptr;
@@ -180,15 +126,26 @@ const Inst* mbarrier(const Inst& i, Warp& w, Mask mask) {
       if (mask == 0) return &i + 1;
     }
   }
+  // Before an arrival the bytes of arrive.expect_tx become pending.
+  auto expect = [&](unsigned l, MbarrierBits& o) {
+    const std::int64_t bytes = std::int64_t{o.bytes} + count_of(l);
+    if (bytes > std::int64_t{MbarrierBits::kCount}) {
+      invalid(w, i, Mask{1} << l, kTooManyBytes);
+      return false;
+    }
+    o.bytes = static_cast<std::int32_t>(bytes);
+    phase_of(block, address[l])->expected += count_of(l);
+    return true;
+  };
   const u32 first_count = count_of(static_cast<unsigned>(std::countr_zero(mask)));
   switch (op.what) {
     case What::init: {
       for_lanes(mask, [&](unsigned l) {
         const u32 n = count_of(l);
-        if (n == 0 || n > kCount) invalid(w, i, Mask{1} << l, "an mbarrier count must be between 1 and 2^20 - 1");
-        write(l, {n, n, 0, 0});
-        if (auto* m = shadow(block, address[l])) m->phase = 0;
-        else block.mbarriers.push_back({address[l], 0});
+        if (n == 0 || n > MbarrierBits::kCount) invalid(w, i, Mask{1} << l, "an mbarrier count must be between 1 and 2^20 - 1");
+        MbarrierBits{n, n, 0, 0}.put(address[l]);
+        if (auto* m = phase_of(block, address[l])) *m = {address[l]};
+        else block.mbarriers.push_back({address[l]});
       });
       ++w.worker->memory_changes;
       tell(w, i, MbarrierOp::init, op, mask, first_count, phases);
@@ -203,11 +160,11 @@ const Inst* mbarrier(const Inst& i, Warp& w, Mask mask) {
     }
     case What::arrive: case What::drop: {
       for_lanes(mask, [&](unsigned l) {
-        Object64 o = read(l);
-        phases[l] = shadow(block, address[l])->phase;
+        MbarrierBits o = MbarrierBits::at(address[l]);
+        phases[l] = phase_of(block, address[l])->phase;
         const u32 n = op.expects ? 1 : count_of(l);
-        if (op.expects) o.bytes += static_cast<std::int32_t>(count_of(l));
-        if (op.state != 0) w.at<u64>(op.state)[l] = pack(o);
+        if (op.expects && !expect(l, o)) return;
+        if (op.state != 0) w.at<u64>(op.state)[l] = o.pack();
         if (n > o.pending) {
           invalid(w, i, Mask{1} << l, "more arrivals than the mbarrier expects");
           return;
@@ -215,7 +172,7 @@ const Inst* mbarrier(const Inst& i, Warp& w, Mask mask) {
         o.pending -= n;
         if (op.what == What::drop) o.expected -= n;
         complete_if_due(block, address[l], o);
-        write(l, o);
+        o.put(address[l]);
       });
       if (w.stop == Stop::aborted) return nullptr;
       ++w.worker->memory_changes;
@@ -224,11 +181,9 @@ const Inst* mbarrier(const Inst& i, Warp& w, Mask mask) {
     }
     case What::expect_tx: case What::complete_tx: {
       for_lanes(mask, [&](unsigned l) {
-        Object64 o = read(l);
-        phases[l] = shadow(block, address[l])->phase;
-        o.bytes += op.what == What::expect_tx ? static_cast<std::int32_t>(count_of(l)) : -static_cast<std::int32_t>(count_of(l));
-        complete_if_due(block, address[l], o);
-        write(l, o);
+        bool fits = true;
+        phases[l] = transact(block, address[l], op.what == What::expect_tx ? std::int64_t{count_of(l)} : -std::int64_t{count_of(l)}, fits);
+        if (!fits) invalid(w, i, Mask{1} << l, kTooManyBytes);
       });
       ++w.worker->memory_changes;
       tell(w, i, op.what == What::expect_tx ? MbarrierOp::expect_tx : MbarrierOp::complete_tx, op, mask, first_count, phases);
@@ -237,19 +192,20 @@ const Inst* mbarrier(const Inst& i, Warp& w, Mask mask) {
     case What::test: {
       Mask done = 0;
       auto look = [&](unsigned l) {
-        const Object64 o = read(l);
-        const u64 now = shadow(block, address[l])->phase;
-        const bool complete = op.parity ? (o.phase & 1) != (w.at<const u32>(op.state)[l] & 1) : o.phase != unpack(w.at<const u64>(op.state)[l]).phase;
+        const MbarrierBits o = MbarrierBits::at(address[l]);
+        const u64 now = phase_of(block, address[l])->phase;
+        const bool complete = op.parity ? (o.phase & 1) != (w.at<const u32>(op.state)[l] & 1) : o.phase != MbarrierBits::unpack(w.at<const u64>(op.state)[l]).phase;
         if (complete) done |= Mask{1} << l;
         phases[l] = now == 0 ? 0 : now - 1;
         return complete;
       };
       for_lanes(mask, [&](unsigned l) {
+        if (look(l)) return;
         // What this wait asks for may hang on copies in flight: this is as late as they can land.
-        if (!look(l) && !block.async_arrivals.empty()) {
-          const u64 where = address[l];
-          finish_async(w, i, where);
-          look(l);
+        const u64 where = address[l];
+        if (!block.async_arrivals.empty()) finish_async(w, i, where);
+        // Bulk copies land one by one, and only where nothing but bytes is missing.
+        while (!look(l) && MbarrierBits::at(where).pending == 0 && land_bulk_of(w, where)) {
         }
       });
       set_predicate(w, i.d, done, mask);
@@ -271,9 +227,9 @@ const Inst* mbarrier(const Inst& i, Warp& w, Mask mask) {
       for_lanes(mask, [&](unsigned l) {
         a.address[l] = address[l];
         if (op.what == What::async_arrive) {
-          Object64 o = read(l);
+          MbarrierBits o = MbarrierBits::at(address[l]);
           ++o.pending;
-          write(l, o);
+          o.put(address[l]);
         }
       });
       block.async_arrivals.push_back(a);
@@ -286,7 +242,7 @@ const Inst* mbarrier(const Inst& i, Warp& w, Mask mask) {
   return &i + 1;
 }
 
-void emit(Decoder& d, MbarrierOp64 op, std::size_t address_at, Slot destination) {
+void emit(Decoder& d, MbarrierOperands op, std::size_t address_at, Slot destination) {
   const auto address = d.address(address_at);
   Via via = op.via;
   check_named_space(d, address, via);
@@ -300,7 +256,7 @@ void emit(Decoder& d, MbarrierOp64 op, std::size_t address_at, Slot destination)
 }
 
 // Order, scope and state space, in any order.
-void modifiers(Decoder& d, MbarrierOp64& op) {
+void modifiers(Decoder& d, MbarrierOperands& op) {
   const int order = d.take_one({"acquire", "release", "relaxed"});
   const int scope = d.take_one({"cta", "cluster"});
   const int space = d.take_one({"shared", "shared::cta", "shared::cluster"});
@@ -310,9 +266,10 @@ void modifiers(Decoder& d, MbarrierOp64& op) {
 }
 
 void decode(Decoder& d) {
-  MbarrierOp64 op;
+  MbarrierOperands op;
   const int what = d.take_one({"init", "inval", "arrive", "arrive_drop", "expect_tx", "complete_tx", "test_wait", "try_wait", "pending_count"});
   if (what < 0) d.fail("unknown operation");
+  if (d.next().starts_with("phase_type") || d.next().starts_with("layout")) d.fail("this form needs sm_100 or later");
   const bool parity = d.take("parity"), no_complete = d.take("noComplete"), expects = (what == 2 || what == 3) && d.take("expect_tx");
   modifiers(d, op);
   d.type({Type::b64});
@@ -366,8 +323,23 @@ void decode(Decoder& d) {
 
 }  // namespace
 
+void mbarrier_invalid(Warp& w, const Inst& i, Mask lanes, const std::uint64_t* address, std::string_view detail) {
+  if (w.observer != nullptr) {
+    FaultEvent e;
+    e.fault = Fault::mbarrier_invalid;
+    e.lanes = lanes;
+    e.address = address;
+    e.space = Space::shared;
+    e.width = 8;
+    e.detail = detail;
+    w.observer->fault(w.point(i, lanes), e);
+  } else {
+    abort_launch(w, i, LaunchStatus::trap, std::string(detail), lanes);
+  }
+}
+
 void decode_async_arrive(Decoder& d) {
-  MbarrierOp64 op;
+  MbarrierOperands op;
   if (!d.take("arrive")) d.fail("needs .arrive");
   op.what = d.take("noinc") ? What::async_arrive_noinc : What::async_arrive;
   modifiers(d, op);

@@ -227,6 +227,7 @@ InstructionClass class_of(const MemoryOp& op, bool store) {
 }
 
 void load_or_store(Decoder& d, bool store) {
+  if (store && d.take("async")) return decode_store_async(d);
   MemoryOp op;
   op.kind = store ? AccessKind::store : AccessKind::load;
   const MemoryModifiers m = memory_modifiers(d);
@@ -330,7 +331,13 @@ const Inst* nothing(const Inst& i, Warp&, Mask) { return &i + 1; }
 
 // A hint: the address is looked at by nobody.
 void prefetch(Decoder& d) {
-  if (d.take("tensormap")) d.fail("tensor maps are not supported");
+  if (d.take("tensormap")) {
+    d.take_one({"param", "param::entry", "const"});
+    d.end(1);
+    d.address(0);
+    d.emit(nothing);
+    return;
+  }
   d.take_one({"global", "local"});
   if (d.take_one({"L2::evict_last", "L2::evict_normal", "L1", "L2"}) < 0) d.fail("needs a level");
   d.end(1);

@@ -60,7 +60,7 @@ class AccessLog {
       const Record r = record(at);
       const std::uint64_t* address = words_.get() + at + sizeof r / 8;
       Access a;
-      a.kind = r.touch == Touch::write ? AccessKind::store : r.touch == Touch::async_read ? AccessKind::async_read : AccessKind::load;
+      a.kind = r.touch == Touch::write || r.touch == Touch::async_write ? AccessKind::store : r.touch == Touch::async_read ? AccessKind::async_read : AccessKind::load;
       a.shape = r.shape, a.width = r.width, a.lanes = r.lanes, a.breaks = r.breaks;
       a.address = address;
       if (r.shape != Shape::scattered) {

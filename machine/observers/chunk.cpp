@@ -62,6 +62,7 @@ void Chunk::block_begin(const BlockInfo& block) {
   block.state = &slot;
   slot.waited = 0;
   slot.held.clear();
+  slot.bulk = false;
   // Stamps go on from block to block; long before they run out, the slot begins anew.
   if (slot.order.highest() >= kLastStamp) slot = {};
   slot.order.begin(static_cast<std::uint32_t>(block.index), launch_.warps_per_block, block.threads);
@@ -93,6 +94,7 @@ void Chunk::shared(const WarpPoint& point, const Access& a, const Extent& extent
   if (!options_.racecheck) return;
   Slot& slot = slot_of(point);
   slot.shared.access(slot.order, race_report_, point, a, extent);
+  if (slot.bulk) [[unlikely]] slot.proxy->access(slot.order, slot.shared, race_report_, point, a);
   if (is_strong(a)) strong_.access(slot.order, point, a);
 }
 
@@ -174,8 +176,8 @@ void Chunk::async_issue(const WarpPoint& point, const AsyncCopy& copy) {
   if (!options_.racecheck) return;
   Slot& slot = slot_of(point);
   Access room;
-  if (copy.whole != 0) global_races_.async_read(slot.order, point, of_lanes(copy.source, copy.whole, room));
-  each_short_source(copy, copy.lanes, [&](const Access& part) { global_races_.async_read(slot.order, point, part); });
+  if (copy.whole != 0) global_races_.async_access(slot.order, point, of_lanes(copy.source, copy.whole, room), Touch::async_read, slot.order.async_stamp(point.warp));
+  each_short_source(copy, copy.lanes, [&](const Access& part) { global_races_.async_access(slot.order, point, part, Touch::async_read, slot.order.async_stamp(point.warp)); });
   slot.shared.async_write(slot.order, race_report_, point, copy.destination, extent_of(copy.destination));
 }
 
@@ -223,10 +225,6 @@ void Chunk::async_wait(const WarpPoint& point, std::uint32_t groups_left) {
 
 void Chunk::function_entered(const WarpPoint& point) {
   if (options_.initcheck) initcheck_.function_entered(point);
-}
-
-void Chunk::stack_grown(const WarpPoint& point, const GrownStack::Array& grown) {
-  if (options_.initcheck) initcheck_.stack_grown(point, grown);
 }
 
 void Chunk::threads_exit(const WarpPoint& point) { slot_of(point).order.exit(point.warp, point.active); }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "observers/async_proxy.hpp"
 #include "observers/bits.hpp"
 #include "observers/checks.hpp"
 #include "observers/extent.hpp"
@@ -38,8 +39,12 @@ class Chunk final : public Observer {
   void async_commit(const WarpPoint& point) override;
   Mask async_land(const WarpPoint& point, const AsyncCopy& copy, Mask lanes, bool waited) override;
   void async_wait(const WarpPoint& point, std::uint32_t groups_left) override;
+  bool bulk_issue(const WarpPoint& point, const BulkCopy& copy) override;
+  void bulk_land(const WarpPoint& point, const BulkCopy& copy, std::uint64_t phase) override;
+  void bulk_commit(const WarpPoint& point) override;
+  void bulk_wait(const WarpPoint& point, std::uint32_t groups_left, bool read) override;
+  void proxy_fence(const WarpPoint& point) override;
   void function_entered(const WarpPoint& point) override;
-  void stack_grown(const WarpPoint& point, const GrownStack::Array& grown) override;
   void threads_exit(const WarpPoint& point) override;
   void fault(const WarpPoint& point, const FaultEvent& event) override;
   void dependency_wait(const WarpPoint& point) override;
@@ -67,6 +72,8 @@ class Chunk final : public Observer {
     SharedRaces shared;
     Locks::Held held;
     std::uint32_t waited = 0;  // warps past griddepcontrol.wait
+    bool bulk = false;         // a thread of the block has issued a bulk copy
+    std::unique_ptr<AsyncProxy> proxy;
   };
   static Slot& slot_of(const WarpPoint& point) { return *static_cast<Slot*>(point.block->state); }
   void global(const WarpPoint& point, const Access& access, const Extent& extent);

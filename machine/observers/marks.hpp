@@ -21,7 +21,8 @@ enum class Touch : std::uint8_t {
   strong_read = 2,   // volatile, relaxed, acquire loads
   strong_write = 3,  // volatile, relaxed, release stores
   atomic = 4,
-  async_read = 5,    // source of a cp.async, until it is waited for
+  async_read = 5,    // source of a cp.async or a bulk copy, until it is waited for
+  async_write = 6,   // destination of a bulk copy, likewise
 };
 inline Touch touch_of(const Access& a) {
   if (a.kind == AccessKind::atomic || a.kind == AccessKind::reduction) return Touch::atomic;
@@ -29,7 +30,8 @@ inline Touch touch_of(const Access& a) {
   if (a.kind == AccessKind::store) return is_strong ? Touch::strong_write : Touch::write;
   return is_strong ? Touch::strong_read : Touch::read;
 }
-inline bool writes(Touch t) { return t == Touch::write || t == Touch::strong_write || t == Touch::atomic; }
+inline bool writes(Touch t) { return t == Touch::write || t == Touch::strong_write || t == Touch::atomic || t == Touch::async_write; }
+inline bool async(Touch t) { return t == Touch::async_read || t == Touch::async_write; }
 inline bool strong(Touch t) { return t == Touch::strong_read || t == Touch::strong_write || t == Touch::atomic; }
 
 // What was done to a byte, as far as marks tell.

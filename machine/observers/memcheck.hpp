@@ -44,9 +44,9 @@ class Regions {
   bool settled_ = false;
 };
 
-// The array at `offset` of a lane's local space, in the frame of the function at hand or of those that called it; its base is
-// an offset of the thread as well.
-std::optional<Object> local_array_at(const LocalFrame* frame, unsigned lane, std::uint64_t offset);
+// The array at `offset` of local space, in the frame of the function at hand or of those that called it; its base is an
+// offset of the thread as well.
+std::optional<Object> local_array_at(const LocalFrame* frame, std::uint64_t offset);
 
 class Memcheck {
  public:
@@ -57,10 +57,14 @@ class Memcheck {
   Mask shared(const WarpPoint& point, const Access& access, const Extent& extent);
   Mask local(const WarpPoint& point, const Access& access, const Extent& extent);
 
+  // Of a bulk copy; false: it must not be done.
+  bool bulk(const WarpPoint& point, const BulkCopy& copy);
+
   // An address that execution refused.
   void fault(const WarpPoint& point, const FaultEvent& event);
 
  private:
+  enum Rule : std::uint32_t { kOutside = 100, kFreed = 101, kMisaligned = 102, kDead = 103, kOutsideBulk = 104, kFreedBulk = 105, kDeadBulk = 106 };
   const Object* variable_at(std::uint32_t pc, std::uint64_t offset);
   const Object* nearest_variable(std::uint64_t offset) const;
   // The stretch that was last found near an address.

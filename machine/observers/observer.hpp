@@ -23,6 +23,7 @@
 #include "../memory/layout.hpp"
 #include "../memory/object.hpp"
 #include "access.hpp"
+#include "bulk.hpp"
 #include "undefined.hpp"
 
 namespace machine {
@@ -150,9 +151,9 @@ enum class Fault : std::uint8_t {
   deadlock,             // detail: who waits for what
   mbarrier_invalid,     // operation on an mbarrier that was not initialised, count overflow
   async_not_waited,     // a block ended with copies in flight (they land then)
+  bulk_invalid,         // a bulk copy or a tensor map that the hardware refuses; detail says why
   unsupported,          // met at run time only; detail names it
   stack_overflow,
-  invalid_call,         // a call of an address that is no function, or one of another kind; detail: what it is
   stalled,              // instruction limit or timeout; detail says which warps were where
 };
 
@@ -245,10 +246,18 @@ class Observer {
   }
   virtual void async_wait(const WarpPoint&, std::uint32_t groups_left) { (void)groups_left; }
 
+  // A bulk copy is issued by the lane point.active. False: it would touch what it must not, and is dropped.
+  virtual bool bulk_issue(const WarpPoint&, const BulkCopy&) { return true; }
+  // It has read its source, and unless it is a store written its destination: as part of `phase` of its mbarrier.
+  virtual void bulk_land(const WarpPoint&, const BulkCopy&, std::uint64_t phase) { (void)phase; }
+  // The lanes of point.active close a bulk group; wait until all but the newest groups are done, or have read their sources.
+  virtual void bulk_commit(const WarpPoint&) {}
+  virtual void bulk_wait(const WarpPoint&, std::uint32_t groups_left, bool read) { (void)groups_left, (void)read; }
+  // fence.proxy.async: orders accesses of the generic proxy before it and of the async proxy after it.
+  virtual void proxy_fence(const WarpPoint&) {}
+
   // point.active have called a function, which has a local frame of its own (point.frame).
   virtual void function_entered(const WarpPoint&) {}
-  // They have got `grown`, the last array of their frame, which nobody has written.
-  virtual void stack_grown(const WarpPoint&, const GrownStack::Array& grown) { (void)grown; }
   virtual void threads_exit(const WarpPoint&) {}  // point.active: the lanes that exit
   virtual void fault(const WarpPoint&, const FaultEvent&) {}
   // Whether the checks want to know what becomes of undefined values. With `memory`, accesses come with room for them.

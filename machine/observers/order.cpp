@@ -18,8 +18,8 @@ void join_shared(std::shared_ptr<const T>& into, const std::shared_ptr<const T>&
 // What a fence made ready, seen from outside the lanes that made it: their own accesses become part of it.
 Knowledge settled(const Fenced& fenced, unsigned w, Mask lanes) {
   Knowledge known = fenced.known;
-  if (fenced.self != 0) known.own.add({w, lanes, fenced.self});
-  if (fenced.copied != 0) known.own.add({async_actor(w), lanes, fenced.copied});
+  if (fenced.self != 0) known.own.add(Grain{w, lanes, fenced.self});
+  if (fenced.copied != 0) known.own.add(Grain{async_actor(w), lanes, fenced.copied});
   return known;
 }
 
@@ -36,6 +36,8 @@ Mask whole_if(Mask lanes, Mask alive) { return (alive & ~lanes) == 0 ? kFullMask
 void LaneState::begin(Stamp start) {
   now.own.upto.fill(start);
   now.own.grains.clear();
+  now.own.completions.clear();
+  now.own.proxied.reset();
   now.others.reset();
   copied = 0;
   observed.reset();
@@ -55,8 +57,9 @@ void BlockOrder::WarpOrder::begin(Stamp start, Mask lanes) {
 }
 
 void BlockOrder::begin(std::uint32_t block, unsigned warps, std::uint32_t threads) {
-  const Stamp start = highest() + 1;
+  const Stamp start = start_ = highest() + 1;
   block_ = block;
+  mbarrier_sources_.clear();
   warps_.resize(warps);
   for (unsigned w = 0; w < warps; ++w) {
     const std::uint32_t rest = threads - 32 * w;
@@ -64,6 +67,8 @@ void BlockOrder::begin(std::uint32_t block, unsigned warps, std::uint32_t thread
   }
   at_barrier_.upto.fill(start);
   at_barrier_.grains.clear();
+  at_barrier_.completions.clear();
+  at_barrier_.proxied.reset();
   for (auto& meeting : meetings_) meeting.reset();
   phases_.clear();
 }
@@ -107,40 +112,10 @@ Relation BlockOrder::relation(unsigned w, unsigned lane, std::uint32_t block, un
   return block == block_ && actor == w && stamp < warp.met ? Relation::met : Relation::unordered;
 }
 
-// Calls f(state, lanes of it) so that every lane in `lanes`, and no other, is affected.
-template <class F>
-void BlockOrder::each_state(unsigned w, Mask lanes, Mask alive, F&& f) {
-  WarpOrder& warp = warps_[w];
-  warp.alive = alive;
-  const bool all = (alive & ~lanes) == 0;
-  if (all) f(warp.common, kFullMask);
-  Mask rest = all ? warp.split : lanes;
-  if (const Mask plain = rest & ~warp.split; plain != 0) {
-    auto own = std::make_shared<LaneState>();
-    f(*own, plain);
-    each_lane(plain, [&](unsigned l) { warp.lane[l] = own; });
-    rest &= ~plain;
-    warp.split |= plain;
-  }
-  while (rest != 0) {
-    const std::shared_ptr<LaneState> group = warp.lane[std::countr_zero(rest)];
-    Mask members = 0;
-    each_lane(warp.split, [&](unsigned l) { members |= warp.lane[l] == group ? Mask{1} << l : 0; });
-    const Mask inside = members & rest;
-    std::shared_ptr<LaneState> state = group;
-    if (inside != members) {
-      state = std::make_shared<LaneState>(*group);
-      each_lane(inside, [&](unsigned l) { warp.lane[l] = state; });
-    }
-    f(*state, inside);
-    rest &= ~inside;
-  }
-}
-
 // Joins `from`, the state of `lanes` of warp w, into what is not theirs alone.
 void BlockOrder::take(LaneState& into, const LaneState& from, unsigned w, Mask lanes) const {
   into.now.join(from.now);
-  if (from.copied != 0) into.now.own.add({async_actor(w), lanes, from.copied});
+  if (from.copied != 0) into.now.own.add(Grain{async_actor(w), lanes, from.copied});
   join_shared(into.observed, from.observed);
   join_shared(into.far, from.far);
   join_shared(into.halfway, from.halfway);
@@ -162,7 +137,7 @@ void BlockOrder::fold(unsigned w) {
   WarpOrder& warp = warps_[w];
   for (auto& fenced : warp.common.fenced)
     if (fenced && fenced->self != 0) fenced = std::make_shared<const Fenced>(Fenced{settled(*fenced, w, kFullMask)});
-  if (warp.common.copied != 0) warp.common.now.own.add({async_actor(w), kFullMask, warp.common.copied});
+  if (warp.common.copied != 0) warp.common.now.own.add(Grain{async_actor(w), kFullMask, warp.common.copied});
   while (warp.split != 0) {
     const std::shared_ptr<LaneState> group = warp.lane[std::countr_zero(warp.split)];
     Mask members = 0;
@@ -184,7 +159,7 @@ void BlockOrder::collect(LaneState& meeting, unsigned w, Mask lanes) {
     take(meeting, *group, w, members);
     rest &= ~members;
   }
-  meeting.now.own.add({w, whole_if(lanes, warp.alive), ++warp.clock});
+  meeting.now.own.add(Grain{w, whole_if(lanes, warp.alive), ++warp.clock});
 }
 
 void BlockOrder::give(unsigned w, Mask lanes, Mask alive, const LaneState& meeting) {
@@ -198,7 +173,7 @@ void BlockOrder::syncwarp(unsigned w, Mask lanes, Mask alive) {
   lanes &= alive;
   if ((alive & ~lanes) == 0) {
     fold(w);
-    warp.common.now.own.add({w, kFullMask, ++warp.clock});
+    warp.common.now.own.add(Grain{w, kFullMask, ++warp.clock});
     warp.warp_floor = warp.clock;
     return;
   }
@@ -307,8 +282,8 @@ BlocksPtr BlockOrder::publication(unsigned w, unsigned lane, bool release, Width
   const LaneState state = effective(w, lane);
   if (release) {
     Knowledge known = state.now;
-    known.own.add({w, Mask{1} << lane, warps_[w].clock + 1});
-    if (state.copied != 0) known.own.add({async_actor(w), Mask{1} << lane, state.copied});
+    known.own.add(Grain{w, Mask{1} << lane, warps_[w].clock + 1});
+    if (state.copied != 0) known.own.add(Grain{async_actor(w), Mask{1} << lane, state.copied});
     return known.published(block_);
   }
   if (!state.fenced[width]) return nullptr;
@@ -333,7 +308,7 @@ void BlockOrder::mbarrier(unsigned w, Mask alive, const MbarrierEvent& event) {
   const bool arrives = event.op == MbarrierOp::arrive || event.op == MbarrierOp::arrive_drop ||
                        event.op == MbarrierOp::arrive_expect_tx || event.op == MbarrierOp::async_arrive;
   if (event.op == MbarrierOp::init) {
-    each_lane(event.lanes, [&](unsigned l) { phases_.erase(event.address[l]); });
+    each_lane(event.lanes, [&](unsigned l) { phases_.erase(event.address[l]), mbarrier_sources_.erase(event.address[l]); });
     return;
   }
   if (!arrives && event.op != MbarrierOp::test) return;
@@ -350,17 +325,19 @@ void BlockOrder::mbarrier(unsigned w, Mask alive, const MbarrierEvent& event) {
     auto& phases = phases_[event.address[first]];
     Knowledge& phase = phases[event.phase[first]];
     if (event.op == MbarrierOp::async_arrive) {
-      phase.own.add({async_actor(w), whole_if(same, alive), own});
+      phase.own.add(Grain{async_actor(w), whole_if(same, alive), own});
     } else if (arrives) {
       phase.join(warp.common.now);
       Stamp copied = warp.common.copied;
       each_lane(same & warp.split, [&](unsigned l) {
         phase.join(warp.lane[l]->now);
-        if (warp.lane[l]->copied > copied) phase.own.add({async_actor(w), Mask{1} << l, warp.lane[l]->copied});
+        if (warp.lane[l]->copied > copied) phase.own.add(Grain{async_actor(w), Mask{1} << l, warp.lane[l]->copied});
       });
-      if (copied != 0) phase.own.add({async_actor(w), whole_if(same, alive), copied});
-      phase.own.add({w, whole_if(same, alive), own});
+      if (copied != 0) phase.own.add(Grain{async_actor(w), whole_if(same, alive), copied});
+      phase.own.add(Grain{w, whole_if(same, alive), own});
     } else {
+      if (const auto source = mbarrier_sources_.find(event.address[first]); source != mbarrier_sources_.end())
+        phase.own.add(Completion{source->second, static_cast<Stamp>(event.phase[first] + 1)});
       const Knowledge seen = phase;
       each_state(w, same, alive, [&](LaneState& state, Mask) { state.now.join(seen); });
     }

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -111,6 +112,21 @@ class BlockOrder {
 
   void mbarrier(unsigned w, Mask alive, const MbarrierEvent& event);
 
+  // Bulk copies: what completes them is a source of completions of its own.
+  void proxy_fence(unsigned w, Mask lanes, Mask alive);
+  std::uint32_t mbarrier_source(std::uint64_t address);
+  Knowledge knowledge(unsigned w, unsigned lane) const { return effective(w, lane).now; }
+  // A copy that `known` was known at the issue of is complete in a phase of an mbarrier.
+  void bulk_completed(std::uint64_t mbarrier, std::uint64_t phase, unsigned w, unsigned lane, const Knowledge& known);
+  // The lane has waited: for a source of completions, or for the accesses to global memory of its copies.
+  void bulk_waited(unsigned w, unsigned lane, Mask alive, const Completion& completion);
+  void bulk_written(unsigned w, unsigned lane, Mask alive, Stamp upto);
+  bool complete(unsigned w, unsigned lane, const Completion& c) const;
+  // Whether a bulk copy that the lane issues now finds what an access through the generic proxy left.
+  bool proxied(unsigned w, unsigned lane, unsigned actor, unsigned by_lane, Stamp stamp) const;
+  Stamp start() const { return start_; }
+  Stamp next_copy(unsigned w) { return warps_[w].async_clock++; }
+
   Stamp async_stamp(unsigned w) const { return warps_[w].async_clock; }
   void async_commit(unsigned w, Mask lanes);
   void async_wait(unsigned w, Mask lanes, Mask alive, std::uint32_t groups_left);
@@ -126,10 +142,43 @@ class BlockOrder {
   void give(unsigned w, Mask lanes, Mask alive, const LaneState& meeting);
 
   std::uint32_t block_ = 0;
+  Stamp start_ = 0;  // no access of this block has a smaller one
+  std::uint32_t sources_ = 0;
+  std::unordered_map<std::uint64_t, std::uint32_t> mbarrier_sources_;  // of the mbarriers that bulk copies complete on
   Reach at_barrier_;
   std::vector<WarpOrder> warps_;
   std::array<std::unique_ptr<LaneState>, 16> meetings_;  // what bar.arrive left at a barrier
   std::unordered_map<std::uint64_t, std::unordered_map<std::uint64_t, Knowledge>> phases_;
 };
+
+// Calls f(state, lanes of it) so that every lane in `lanes`, and no other, is affected.
+template <class F>
+void BlockOrder::each_state(unsigned w, Mask lanes, Mask alive, F&& f) {
+  WarpOrder& warp = warps_[w];
+  warp.alive = alive;
+  const bool all = (alive & ~lanes) == 0;
+  if (all) f(warp.common, kFullMask);
+  Mask rest = all ? warp.split : lanes;
+  if (const Mask plain = rest & ~warp.split; plain != 0) {
+    auto own = std::make_shared<LaneState>();
+    f(*own, plain);
+    for (Mask l = plain; l != 0; l &= l - 1) warp.lane[std::countr_zero(l)] = own;
+    rest &= ~plain;
+    warp.split |= plain;
+  }
+  while (rest != 0) {
+    const std::shared_ptr<LaneState> group = warp.lane[std::countr_zero(rest)];
+    Mask members = 0;
+    for (Mask l = warp.split; l != 0; l &= l - 1) members |= warp.lane[std::countr_zero(l)] == group ? l & -l : 0;
+    const Mask inside = members & rest;
+    std::shared_ptr<LaneState> state = group;
+    if (inside != members) {
+      state = std::make_shared<LaneState>(*group);
+      for (Mask l = inside; l != 0; l &= l - 1) warp.lane[std::countr_zero(l)] = state;
+    }
+    f(*state, inside);
+    rest &= ~inside;
+  }
+}
 
 }  // namespace machine::checks

@@ -57,7 +57,10 @@ void GlobalRaces::finish() {
 }
 
 void GlobalRaces::mark(const Access& a, const WarpPoint& point, std::uint32_t block, PageMap& pages) {
-  const Touch touch = touch_of(a);
+  mark_as(touch_of(a), a, point, block, pages);
+}
+
+void GlobalRaces::mark_as(Touch touch, const Access& a, const WarpPoint& point, std::uint32_t block, PageMap& pages) {
   each_stretch(a, !writes(touch), [&](std::uint64_t address, std::uint64_t bytes) {
     each_page(pages, address, bytes, [&](Page& page, std::uint64_t first, std::uint64_t count) {
       page.marks.set(deed_of(touch), first, count);
@@ -115,14 +118,16 @@ Touch GlobalRaces::traced(Touch touch) const {
   return touch == Touch::read ? Touch::strong_read : touch == Touch::write ? Touch::strong_write : touch;
 }
 
-void GlobalRaces::async_read(const BlockOrder& order, const WarpPoint& point, const Access& source) {
+void GlobalRaces::async_access(const BlockOrder& order, const WarpPoint& point, const Access& a, Touch touch, Stamp stamp, std::uint8_t value_bytes) {
+  if (!check_) return mark_as(touch, a, point, order.block(), pages_);
   Entry entry;
   entry.block = order.block();
   entry.warps = 1u << point.warp;
-  entry.stamp = order.async_stamp(point.warp);
+  entry.stamp = async(touch) ? stamp : order.warp(point.warp).clock;
   entry.pc = point.pc;
-  entry.touch = Touch::async_read;
-  take(order, point.warp, source, entry);
+  entry.touch = touch;
+  if (strong(touch)) entry.sequence = ++sequence_, entry.value_bytes = value_bytes;
+  take(order, point.warp, a, entry);
 }
 
 void GlobalRaces::take(const BlockOrder& order, unsigned warp, const Access& a, const Entry& entry) {
@@ -196,7 +201,7 @@ void GlobalRaces::write_down(const BlockOrder& order, unsigned warp, const Acces
   if (!log.full()) return;
   // What every thread of the block knew at its last barrier conflicts with nothing in the block any more.
   log.forget([&](const AccessLog::Record& r) {
-    if (r.touch == Touch::async_read) return r.stamp < order.at_barrier().upto[async_actor(r.warp)];
+    if (async(r.touch)) return r.stamp < order.at_barrier().upto[async_actor(r.warp)];
     return r.stamp < order.warp(r.warp).barrier_floor;
   });
   if (log.more_than_half_full()) replay(order);
@@ -288,7 +293,7 @@ void GlobalRaces::remember(const BlockOrder& order, unsigned warp, Line& line, c
     if ((e.bytes & ~entry.bytes) != 0 || e.block != entry.block || e.touch != entry.touch || e.read_only != entry.read_only ||
         e.value_bytes != entry.value_bytes)
       return false;
-    return (e.touch != Touch::async_read && e.stamp < floor) || (e.warps == entry.warps && e.same_threads(entry));
+    return (!async(e.touch) && e.stamp < floor) || (e.warps == entry.warps && e.same_threads(entry));
   };
   const auto merges = [&](Entry& e) {
     return entry.touch == Touch::read && e.touch == Touch::read && e.block == entry.block && e.stamp == entry.stamp &&

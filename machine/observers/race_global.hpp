@@ -31,6 +31,7 @@ class GlobalRaces {
 
   // Marks the bytes of an access in pages, nothing more.
   static void mark(const Access& access, const WarpPoint& point, std::uint32_t block, PageMap& pages);
+  static void mark_as(Touch touch, const Access& access, const WarpPoint& point, std::uint32_t block, PageMap& pages);
   static void mark_read(std::uint64_t address, std::uint64_t bytes, PageMap& pages);
 
   // One access of the lanes in `access.lanes`: marks the pages and checks. `held`: the critical sections of the block.
@@ -40,8 +41,8 @@ class GlobalRaces {
     block_scopes_ |= width_of(scope) == kBlockWide;
     if (!held.empty()) locks_.fence(held, order, warp, lanes, scope);
   }
-  // The source of a cp.async, from its issue on.
-  void async_read(const BlockOrder& order, const WarpPoint& point, const Access& source);
+  // The source of a cp.async, or a side of a bulk copy, from its issue on.
+  void async_access(const BlockOrder& order, const WarpPoint& point, const Access& access, Touch touch, Stamp stamp, std::uint8_t value_bytes = 0);
 
   void block_end();
   // After the last block: all that was touched is in the pages, and storage is given back.

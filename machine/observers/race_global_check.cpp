@@ -13,7 +13,8 @@ bool conflicts(Touch a, Touch b) { return writes(a) || writes(b); }
 
 // Whether any recorded kind on this line could conflict with `t`.
 bool may_conflict(const Line& line, Touch t) {
-  constexpr std::uint8_t writing = 1 << unsigned(Touch::write) | 1 << unsigned(Touch::strong_write) | 1 << unsigned(Touch::atomic);
+  constexpr std::uint8_t writing = 1 << unsigned(Touch::write) | 1 << unsigned(Touch::strong_write) | 1 << unsigned(Touch::atomic) |
+                                   1 << unsigned(Touch::async_write);
   return writes(t) ? line.touched != 0 : (line.touched & writing) != 0;
 }
 
@@ -71,10 +72,11 @@ void GlobalRaces::touch(const BlockOrder& order, unsigned warp, Line& line, std:
 void GlobalRaces::compare(const BlockOrder& order, unsigned warp, const Line& line, std::uint64_t line_address,
                           const Entry& entry, const Entry& earlier, const Access* access) {
   const bool own_block = earlier.block == entry.block;
-  const bool async_before = earlier.touch == Touch::async_read;
+  const bool async_before = async(earlier.touch);
   if (entry.read_only || earlier.read_only) compare_read_only(order, warp, line_address, entry, earlier);
   if (own_block && !async_before && earlier.stamp < order.warp(warp).barrier_floor) return;
-  const bool both_store = earlier.touch != Touch::atomic && writes(earlier.touch) && entry.touch != Touch::atomic && writes(entry.touch);
+  const bool both_store = earlier.touch != Touch::atomic && writes(earlier.touch) && entry.touch != Touch::atomic && writes(entry.touch) &&
+                          !async(earlier.touch) && !async(entry.touch);
   const Strong pair = strong(entry.touch) && strong(earlier.touch) ? strong_pair(entry, earlier, own_block) : Strong::race;
   if (pair == Strong::nothing) return;
   const bool mixed = entry.value_bytes != 0 && earlier.value_bytes != 0 && entry.value_bytes != earlier.value_bytes;
@@ -95,7 +97,7 @@ void GlobalRaces::compare(const BlockOrder& order, unsigned warp, const Line& li
         const unsigned by_lane = static_cast<unsigned>(std::countr_zero(by_lanes));
         const Relation relation = order.relation(warp, lane, earlier.block, actor, by_lane, earlier.stamp);
         const std::uint64_t address = line_address + byte;
-        const unsigned now_actor = entry.touch == Touch::async_read ? async_actor(warp) : warp;
+        const unsigned now_actor = async(entry.touch) ? async_actor(warp) : warp;
         const Party now{entry.block, now_actor, lane, entry.pc, entry.touch}, then{earlier.block, actor, by_lane, earlier.pc, earlier.touch};
         if (relation == Relation::ordered) {
           if (!own_block && locks_.of_one_lock(earlier.section, entry.section)) compare_in_section(now, then, entry, earlier, order, address);

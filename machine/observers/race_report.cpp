@@ -15,6 +15,7 @@ std::string_view verb(const Party& p) {
     case Touch::strong_write: return "Strong write";
     case Touch::atomic: return "Atomic";
     case Touch::async_read: return "Async copy read";
+    case Touch::async_write: return "Async copy write";
   }
   return "Access";
 }

@@ -35,6 +35,13 @@ enum class Conflict : std::uint8_t {
   mixed_width,    // atomics of different widths
   block_order,    // volatile accesses of two blocks, ordered by what reaches one block only
 };
+// What of the order between a bulk copy and another access is missing.
+enum class BulkOrder : std::uint8_t {
+  mbarrier,  // the completion of the earlier copy, on its mbarrier
+  group,     // the same, of its bulk group
+  generic,   // a barrier behind the earlier access
+  proxy,     // a fence.proxy.async behind the earlier write
+};
 inline bool is_warning(Conflict c) { return c != Conflict::race && c != Conflict::not_released && c != Conflict::mixed_width; }
 
 class RaceReport {
@@ -49,6 +56,9 @@ class RaceReport {
   // An ld.global.nc and a write of the same kernel that are in order, `now` the later one. Without a `before` the write was
   // by the own block, long ago.
   void read_only(const Party& now, const Party* before, std::uint64_t address, const Object* object);
+
+  // One of the two is a bulk copy, at `offset` of shared memory.
+  void bulk(const Party& now, const Party& before, BulkOrder missing, std::uint64_t offset, const Object* object);
 
   // `now` is the access at hand, `before` the recorded one.
   void race(const BlockOrder& order, const Party& now, const Party& before, Stamp before_stamp, Relation relation,

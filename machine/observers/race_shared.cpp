@@ -146,26 +146,6 @@ void SharedRaces::each_piece(const Access& a, Who who, F&& f) {
   });
 }
 
-template <class F>
-void SharedRaces::cut(std::uint64_t address, std::uint64_t bytes, const Who& who, F&& f) {
-  const std::uint64_t start = address - base_;
-  const bool words = ((start | bytes) & 3) == 0 && who.shift >= 2;
-  if (words && !any_fine_)
-    return f(Piece{&coarse_, static_cast<std::uint32_t>(start / 4), static_cast<std::uint32_t>(bytes / 4), 2, address, 0}, who);
-  for (std::uint64_t at = start; at < start + bytes;) {
-    const std::uint32_t line = static_cast<std::uint32_t>(at / 128);
-    const std::uint64_t end = std::min(start + bytes, std::uint64_t{line + 1} * 128);
-    const std::uint32_t count = static_cast<std::uint32_t>(end - at);
-    const unsigned offset = static_cast<unsigned>(at - start);
-    if (words && (line >= fine_.size() || !fine_[line])) {
-      f(Piece{&coarse_, static_cast<std::uint32_t>(at / 4), count / 4, 2, base_ + at, offset}, who);
-    } else {
-      f(Piece{&fine(line), static_cast<std::uint32_t>(at % 128), count, 0, base_ + at, offset}, who);
-    }
-    at = end;
-  }
-}
-
 void SharedRaces::read(const BlockOrder& order, RaceReport& report, const Access& a, const Extent& extent, const Who& who) {
   const Stamp floor = order.warp(who.warp).barrier_floor;
   if (reads_floor_ != floor) reads_.clear(), reads_floor_ = floor;

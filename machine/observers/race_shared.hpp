@@ -30,6 +30,22 @@ class SharedRaces {
   void async_write(const BlockOrder& order, RaceReport& report, const WarpPoint& point, const Access& destination,
                    const Extent& extent);
 
+  // What accesses through the generic proxy last did to a cell that a bulk copy touches.
+  struct Earlier {
+    std::uint64_t address = 0;
+    unsigned actor = 0;
+    Mask lanes = 0;
+    Stamp stamp = 0;
+    std::uint32_t pc = 0;
+    Touch touch = Touch::read;
+  };
+  // Calls f(earlier) for what a warp may not count on when a lane of it issues a bulk copy of these bytes: writes that it
+  // does not come after, as a whole, or that no fence has handed to the async proxy and, for a copy that writes, reads that it does
+  // not come after.
+  template <class F>
+  void each_open(const BlockOrder& order, unsigned warp, std::uint64_t address, std::uint64_t bytes, bool writes, F&& f);
+  const Object* object_at(std::uint64_t offset) const;
+
  private:
   static constexpr Stamp kAsyncWritten = ~Stamp{0};
   // A cell's owner: lane in bits 0-4, actor in bits 5-10, how it was written above. Reads keep the flags in the
@@ -121,7 +137,6 @@ class SharedRaces {
   Stamp copy_settled(const BlockOrder& order, std::uint64_t line);
   void settle(const BlockOrder& order, const Piece& at);
   Planes& fine(std::uint32_t line);
-  const Object* object_at(std::uint64_t offset) const;
 
   std::uint64_t base_ = 0;
   std::uint32_t warps_ = 0;
@@ -137,5 +152,56 @@ class SharedRaces {
   const SharedLayout* layout_ = nullptr;
   Object dynamic_;
 };
+
+template <class F>
+void SharedRaces::cut(std::uint64_t address, std::uint64_t bytes, const Who& who, F&& f) {
+  const std::uint64_t start = address - base_;
+  const bool words = ((start | bytes) & 3) == 0 && who.shift >= 2;
+  if (words && !any_fine_)
+    return f(Piece{&coarse_, static_cast<std::uint32_t>(start / 4), static_cast<std::uint32_t>(bytes / 4), 2, address, 0}, who);
+  for (std::uint64_t at = start; at < start + bytes;) {
+    const std::uint32_t line = static_cast<std::uint32_t>(at / 128);
+    const std::uint64_t end = std::min(start + bytes, std::uint64_t{line + 1} * 128);
+    const std::uint32_t count = static_cast<std::uint32_t>(end - at);
+    const unsigned offset = static_cast<unsigned>(at - start);
+    if (words && (line >= fine_.size() || !fine_[line])) {
+      f(Piece{&coarse_, static_cast<std::uint32_t>(at / 4), count / 4, 2, base_ + at, offset}, who);
+    } else {
+      f(Piece{&fine(line), static_cast<std::uint32_t>(at % 128), count, 0, base_ + at, offset}, who);
+    }
+    at = end;
+  }
+}
+
+template <class F>
+void SharedRaces::each_open(const BlockOrder& order, unsigned warp, std::uint64_t address, std::uint64_t bytes, bool writes, F&& f) {
+  bring_in_copies(order);
+  if (reads_floor_ == order.warp(warp).barrier_floor) bring_in_reads();
+  Who who;
+  who.shift = 31;
+  const Reach& now = order.warp(warp).common.now.own;
+  const Reach* proxied = now.proxied.get();
+  cut(address, bytes, who, [&](const Piece& at, const Who&) {
+    const Planes& planes = *at.planes;
+    const auto cell = [&](std::uint32_t i) { return at.address + (std::uint64_t{i} << at.cell_shift); };
+    for (std::uint32_t i = 0; i < at.count; ++i) {
+      const std::uint32_t k = at.first + i, by = planes.owner[k] & kWho, actor = by >> 5;
+      const Stamp stamp = planes.stamp[k];
+      if (stamp < order.start() || (proxied != nullptr && stamp < proxied->upto[actor] && stamp < now.upto[actor])) continue;
+      const std::uint32_t flags = planes.pc[k];
+      const Touch touch = (flags & kAtomic) != 0 ? Touch::atomic : (flags & kStrong) != 0 ? Touch::strong_write : Touch::write;
+      f(Earlier{cell(i), actor, Mask{1} << (by & 31), stamp, flags & kPc, touch});
+    }
+    for (unsigned u = 0; u < warps_ && writes; ++u) {
+      const Reads& r = planes.reads[u];
+      if (r.stamp.empty()) continue;
+      for (std::uint32_t i = 0; i < at.count; ++i) {
+        const std::uint32_t k = at.first + i;
+        if (r.stamp[k] < order.start() || r.stamp[k] < now.upto[u]) continue;
+        f(Earlier{cell(i), u, r.lanes[k], r.stamp[k], r.pc[k] & kPc, (r.pc[k] & kStrong) != 0 ? Touch::strong_read : Touch::read});
+      }
+    }
+  });
+}
 
 }  // namespace machine::checks

@@ -18,8 +18,24 @@ void Reach::add(const Grain& grain) {
   grains.push_back(grain);
 }
 
+void Reach::add(const Completion& completion) {
+  for (Completion& known : completions)
+    if (known.source == completion.source) return void(known.upto = std::max(known.upto, completion.upto));
+  completions.push_back(completion);
+}
+
 void Reach::join(const Reach& other) {
   if (&other == this) return;
+  for (const Completion& c : other.completions) add(c);
+  if (other.proxied && other.proxied != proxied) {
+    if (!proxied) {
+      proxied = other.proxied;
+    } else if (!proxied->includes(*other.proxied)) {
+      auto both = std::make_shared<Reach>(*proxied);
+      both->join(*other.proxied);
+      proxied = std::move(both);
+    }
+  }
   for (unsigned i = 0; i < kActors; ++i) upto[i] = std::max(upto[i], other.upto[i]);
   std::erase_if(grains, [&](const Grain& g) { return g.upto <= upto[g.actor]; });
   for (const Grain& g : other.grains) add(g);
@@ -28,6 +44,9 @@ void Reach::join(const Reach& other) {
 bool Reach::includes(const Reach& other) const {
   for (unsigned i = 0; i < kActors; ++i)
     if (upto[i] < other.upto[i]) return false;
+  for (const Completion& c : other.completions)
+    if (c.upto != 0 && !complete({c.source, c.upto - 1})) return false;
+  if (other.proxied && other.proxied != proxied && !(proxied && proxied->includes(*other.proxied))) return false;
   for (const Grain& o : other.grains) {
     if (o.upto <= upto[o.actor]) continue;
     const bool found = std::any_of(grains.begin(), grains.end(), [&](const Grain& g) {

@@ -30,10 +30,20 @@ struct Grain {
   Stamp upto = 0;
 };
 
+// Bulk copies that are complete: of those that complete on one mbarrier or with the groups of one thread, all with a stamp
+// below `upto`. The stamps are phases, or numbers of groups.
+struct Completion {
+  std::uint32_t source = 0;
+  Stamp upto = 0;
+};
+
 // Knowledge of one block.
 struct Reach {
   alignas(64) std::array<Stamp, kActors> upto{};  // accesses of every lane with a stamp below this
   std::vector<Grain> grains;
+  std::vector<Completion> completions;
+  // The part of this that a fence.proxy.async has come after: what bulk copies issued now may count on. Null: nothing.
+  std::shared_ptr<const Reach> proxied;
 
   bool covers(unsigned actor, unsigned lane, Stamp stamp) const {
     if (stamp < upto[actor]) return true;
@@ -41,7 +51,13 @@ struct Reach {
       if (g.actor == actor && (g.lanes >> lane & 1) != 0 && stamp < g.upto) return true;
     return false;
   }
+  bool complete(const Completion& c) const {
+    for (const Completion& known : completions)
+      if (known.source == c.source) return c.upto < known.upto;
+    return false;
+  }
   void add(const Grain& grain);
+  void add(const Completion& completion);
   void join(const Reach& other);
   bool includes(const Reach& other) const;
 };

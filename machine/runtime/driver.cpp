@@ -6,6 +6,7 @@
 
 #include "runtime/api.hpp"
 #include "runtime/graph.hpp"
+#include "runtime/tensor_map.hpp"
 
 using namespace machine::runtime;
 
@@ -25,11 +26,6 @@ CUresult error_name_of(CUresult code, const char** text) {
   return *text = error_name(static_cast<cudaError_t>(code)), CUDA_SUCCESS;
 }
 
-struct DriverFunction {
-  const char* name;
-  void* function;
-};
-
 const DriverFunction driver_functions[] = {
     {"cuInit", reinterpret_cast<void*>(initialise)},
     {"cuDriverGetVersion", reinterpret_cast<void*>(driver_version)},
@@ -46,6 +42,8 @@ cudaError_t entry_point(const char* call, const char* symbol, void** function, c
     require(symbol && function, cudaErrorInvalidValue, "the name or the result's address is null");
     *function = nullptr;
     for (const auto& known : driver_functions)
+      if (std::strcmp(known.name, symbol) == 0) *function = known.function;
+    for (const auto& known : tensor_map_functions())
       if (std::strcmp(known.name, symbol) == 0) *function = known.function;
     if (status) *status = *function ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
     return cudaSuccess;
