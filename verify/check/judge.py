@@ -9,7 +9,6 @@ import numpy as np
 from verify.contract.formats import decode, format_of
 from verify.contract.model import Case
 from verify.finding.finding import Finding
-from verify.finding.kind import FaultKind
 from verify.oracle.expectation import Quantity, encoded
 from verify.wire.pack import RunOutput
 from verify.wire.run import Run
@@ -72,7 +71,7 @@ def _intrusions(check: str, run: Run, output: RunOutput, repeat: str) -> list[Fi
                 check,
                 case.contract.name,
                 case.id,
-                FaultKind.WRITE_OUTSIDE,
+                "write outside the promised bytes",
                 f"{count} bytes of {buffer} changed, the first at byte {first}",
                 promise,
                 where=f"{buffer} + {first}",
@@ -107,7 +106,7 @@ def _judge_quantity(
                     quantity,
                     seen,
                     unwritten,
-                    FaultKind.UNWRITTEN,
+                    "unwritten output",
                     repeat,
                     "still holds the fill that was there before the launch",
                 )
@@ -127,13 +126,13 @@ def _judge_quantity(
                 quantity,
                 seen,
                 special,
-                FaultKind.WRONG_NAN if np.isnan(seen[special][0]) else FaultKind.MISSING_NAN,
+                "NaN where none belongs" if np.isnan(seen[special][0]) else "no NaN where one belongs",
                 repeat,
             )
         )
     wrong &= ~special
     if wrong.any():
-        kind = FaultKind.NOT_BIT_EQUAL if quantity.exact else FaultKind.OUTSIDE_BOUND
+        kind = "not bit-equal" if quantity.exact else "outside the bound"
         findings.append(_element_finding(check, run, quantity, seen, wrong, kind, repeat))
     return findings
 
@@ -179,7 +178,7 @@ def _element_finding(
     quantity: Quantity,
     seen: np.ndarray,
     wrong: np.ndarray,
-    kind: FaultKind,
+    kind: str,
     repeat: str,
     remark: str = "",
 ) -> Finding:

@@ -20,7 +20,6 @@ from verify.contract.expression import ExpressionError
 from verify.contract.formats import format_of
 from verify.contract.model import Buffer, Case
 from verify.finding.finding import Finding
-from verify.finding.kind import FaultKind
 from verify.fixture.axes import family_of
 from verify.fixture.resolve import resolve_symbols
 from verify.fixture.schema import Fixture, FixtureError
@@ -127,19 +126,19 @@ def refusal_findings(subject: Subject, ran: Ran, repeat: str) -> list[Finding]:
     assert output is not None
     name = run.id.partition(".refuse-")[2]
     refusal = next(r for r in subject.contract.refusals if r.name == name)
-    seen: list[tuple[FaultKind, str]] = []
+    seen: list[tuple[str, str]] = []
     if output.returned == "cudaSuccess":
-        seen.append((FaultKind.ACCEPTED, "the launcher returned cudaSuccess"))
+        seen.append(("bad input accepted", "the launcher returned cudaSuccess"))
     elif refusal.error not in (None, output.returned):
         returned = f"the launcher returned {output.returned}, the contract promises {refusal.error}"
-        seen.append((FaultKind.OTHER_ERROR, returned))
+        seen.append(("bad input refused by another error", returned))
     if output.kernels:
-        seen.append((FaultKind.LAUNCHED, f"{output.kernels} kernels were launched"))
+        seen.append(("launched on bad input", f"{output.kernels} kernels were launched"))
     if output.intrusion_count:
         first = output.intrusions[0]
         seen.append(
             (
-                FaultKind.WROTE,
+                "wrote on bad input",
                 f"{first.count} bytes of {first.buffer} at byte {first.offset} changed, in "
                 f"{output.intrusion_count} places in all",
             )

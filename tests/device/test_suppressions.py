@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from verify.check.suppress import (
+from verify.device.interface import ToolRecord
+from verify.device.sanitizer.suppress import (
     OWN_FILE,
     Suppression,
     SuppressionError,
@@ -17,7 +18,6 @@ from verify.check.suppress import (
     unsuppressed,
     without_suppressed,
 )
-from verify.device.interface import ToolRecord
 from verify.finding.finding import Finding, Outcome, SourceLine, Verdict
 
 ENTRY = """
