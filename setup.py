@@ -7,7 +7,7 @@ a list of all packages.
 from setuptools import find_namespace_packages, setup
 
 DATA = ("cuda", "fixtures", "harness_templates", "machine")
-RESOURCES = ["**/*.toml", "**/*.cu", "**/*.cuh"]
+RESOURCES = ["py.typed", "**/*.toml", "**/*.cu", "**/*.cuh"]
 
 setup(
     packages=[*find_namespace_packages(include=["verify", "verify.*"]), *(f"verify.data.{d}" for d in DATA)],

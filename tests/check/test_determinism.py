@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scripted import CONTRACT, ScriptedSubject, build, right_output, subject
 
+from tests.check.scripted import CONTRACT, ScriptedSubject, build, right_output, subject
 from verify.check.determinism import MOST_ROWS, alone_case, check_determinism, row_symbols
 from verify.contract.model import Contract
 from verify.device.interface import Execution, Job, RunResult, RunStatus

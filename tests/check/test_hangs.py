@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from scripted import ScriptedDevice, build, done, record, subject
 
+from tests.check.scripted import ScriptedDevice, build, done, record, subject
 from verify.check.hangs import NATIVE, Hangs
 from verify.check.launch import check_launch
 from verify.check.sanitize import check_tools

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scripted import CONTRACT, build, done, right_output, subject
 
+from tests.check.scripted import CONTRACT, build, done, right_output, subject
 from verify.check import launch
 from verify.check.launch import check_launch
 from verify.check.native import not_done

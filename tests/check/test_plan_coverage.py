@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from scripted import CONTRACT, build, subject
 
+from tests.check.scripted import CONTRACT, build, subject
 from verify.check.plan_coverage import field_findings
 from verify.contract.discovery import find_contracts
 from verify.contract.model import Case, Plan

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from scripted import done, record, subject
 
+from tests.check.scripted import done, record, subject
 from verify.check.sanitize import check_tools, distinct_faults
 from verify.device.interface import Availability, Execution, Job, RunResult, RunStatus, ToolRecord
 from verify.finding.finding import Outcome, Severity, Verdict

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scripted import CONTRACT, ScriptedSubject, build, done, subject
 
+from tests.check.scripted import CONTRACT, ScriptedSubject, build, done, subject
 from verify.check.traffic import cell_bytes, check_traffic, row_bytes_read
 from verify.contract.model import Buffer, Case, Contract
 from verify.device.interface import Execution, Job

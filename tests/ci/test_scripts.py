@@ -56,6 +56,6 @@ def test_an_old_python_is_refused(tmp_path: Path) -> None:
     assert "Python 3.9.2; Python 3.11 or later is needed" in done.stderr
 
 
-@pytest.mark.parametrize("script", ["ci/gate", "ci/test", ".ci/run"])
+@pytest.mark.parametrize("script", ["ci/gate", "ci/lint", "ci/test", ".ci/run"])
 def test_scripts_can_be_executed(script: str) -> None:
     assert os.access(ROOT / script, os.X_OK)

@@ -43,10 +43,14 @@ HEADERS = (
 
 @dataclass(frozen=True)
 class Expectation:
-    """What a faulty program must be found guilty of. kinds: how the finding's kind may begin."""
+    """What a faulty program must be found guilty of. check: the finding's, which any tool may have on.
+
+    kinds: how the finding's kind may begin.
+    """
 
     program: str
     tool: str
+    check: str
     kinds: tuple[str, ...]
     twin: str
     level: str
@@ -62,6 +66,7 @@ def expectations() -> list[Expectation]:
         Expectation(
             name,
             row["tool"],
+            row.get("check", row["tool"]),
             (row["kind"],) if isinstance(row["kind"], str) else tuple(row["kind"]),
             row.get("twin", name.removesuffix("_faulty") + "_right"),
             row.get("level", "error"),

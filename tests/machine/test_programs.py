@@ -27,7 +27,7 @@ def lines_of(finding: MachineFinding, program: str) -> set[int]:
 
 
 def fits(finding: MachineFinding, wanted: Expectation) -> bool:
-    if finding.check != wanted.tool or not finding.kind.startswith(wanted.kinds):
+    if finding.check != wanted.check or not finding.kind.startswith(wanted.kinds):
         return False
     if finding.warning != (wanted.level == "warning"):
         return False
@@ -57,7 +57,7 @@ def test_fault_is_found(wanted: Expectation, seed: int, tmp_path: Path) -> None:
     if wanted.level == "error":
         assert done.exit_code == ExitCode.FINDINGS
     else:
-        assert not any(finding.check == wanted.tool and not finding.warning for finding in findings)
+        assert not any(finding.check == wanted.check and not finding.warning for finding in findings)
         strict = run(wanted.program, (wanted.tool,), tmp_path, seed=seed, strict=True)
         assert strict.exit_code == ExitCode.FINDINGS
 

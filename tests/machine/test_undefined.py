@@ -18,6 +18,7 @@ FUNCTIONS = """
   .reg .u32 %x, %y;
   ld.param.u32 %x, [a]; ld.param.u32 %y, [b]; and.b32 %y, %y, 255; st.param.b32 [out], %x; ret;
 }
+.func (.reg .b32 given) pick(.reg .b32 a, .reg .b32 b) { and.b32 b, b, 255; mov.b32 given, a; ret; }
 """
 KERNEL = """
 .visible .entry k(.param .u64 p) {{
@@ -95,6 +96,10 @@ FOUND = {
     "through_a_call": "{ .param .b32 o; .param .b32 a; .param .b32 b; st.param.b32 [a], %u;"
     " st.param.b32 [b], %t;"
     " call (o), pass, (a, b); ld.param.b32 %r, [o]; }",
+    "through_a_call_by_address": "{ .param .b32 o; .param .b32 a; .param .b32 b; st.param.b32 [a], %u;"
+    " st.param.b32 [b], %t; mov.u64 %d0, pass; C: .calltargets pass;"
+    " call (o), %d0, (a, b), C; ld.param.b32 %r, [o]; }",
+    "through_a_call_in_registers": "call (%r), pick, (%u, %t);",
     "sign_extending_load": "st.shared.v2.u16 [%a8], {%h0, %h1}; and.b32 %a0, %u, 128;"
     " st.shared.u8 [%a8], %a0;"
     " ld.shared.s8 %a1, [%a8]; shr.u32 %r, %a1, 31;",
@@ -164,6 +169,10 @@ SILENT = {
     "beside_in_a_call": "{ .param .b32 o; .param .b32 a; .param .b32 b; st.param.b32 [a], %t;"
     " st.param.b32 [b], %u;"
     " call (o), pass, (a, b); ld.param.b32 %r, [o]; }",
+    "beside_in_a_call_by_address": "{ .param .b32 o; .param .b32 a; .param .b32 b; st.param.b32 [a], %t;"
+    " st.param.b32 [b], %u; mov.u64 %d0, pass; C: .calltargets pass;"
+    " call (o), %d0, (a, b), C; ld.param.b32 %r, [o]; }",
+    "beside_in_a_call_in_registers": "call (%r), pick, (%t, %u);",
     "atomic_exchange": "atom.shared.exch.b32 %a0, [%a7], %t; ld.shared.u32 %r, [%a7];",
     "atomic_exchange_of_one_word": "atom.shared.exch.b32 %a0, [s+256], %t; bar.warp.sync -1;"
     " ld.shared.u32 %r, [s+256];",

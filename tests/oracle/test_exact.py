@@ -6,8 +6,8 @@ import dataclasses
 
 import numpy as np
 import pytest
-from flash_plan import flash_contract, resolved
 
+from tests.contracts.attention.flash_plan import flash_contract, resolved
 from verify.fixture.cases import build_cases
 from verify.fixture.resolve import ResolvedFixture
 from verify.oracle.exact import sampled_disagreements

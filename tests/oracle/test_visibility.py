@@ -6,9 +6,9 @@ import dataclasses
 
 import numpy as np
 import pytest
-from flash_plan import flash_contract, resolved
-from sampled_heads import profiled_case
 
+from tests.contracts.attention.flash_plan import flash_contract, resolved
+from tests.contracts.attention.sampled_heads import profiled_case
 from verify.contract.model import Case
 from verify.contracts.attention.effects import attention_effects
 from verify.contracts.attention.reference import attention_heads, head_output, softmax_scale

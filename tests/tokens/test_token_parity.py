@@ -5,18 +5,14 @@ Faults are planted into a path that computes with the oracle, so that no device 
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "oracle"))
-import flash_plan
-import matvec_plan
-
+from tests.contracts.attention import flash_plan
+from tests.contracts.matvec import matvec_plan
 from verify.contract.model import Contract
 from verify.finding.finding import Verdict
 from verify.oracle.expectation import expect

@@ -11,6 +11,7 @@ from verify.check.plan_coverage import boundary_findings, field_findings
 from verify.check.subject import Ran, Subject
 from verify.check.unwritten import judge_run
 from verify.finding.finding import Finding, Outcome
+from verify.finding.kind import FaultKind
 from verify.oracle.expectation import OracleError
 from verify.oracle.power import flat_inputs, powerless, unpromised
 
@@ -66,7 +67,7 @@ def _judge_fixture(
 def _spread(findings: list[Finding]) -> tuple[bool, int]:
     """How badly a case shows where a fault lies: best where bits are compared, and few elements are wrong."""
     wrong = [int(text.split()[0]) for f in findings for name, text in f.details if name == "elements"]
-    return all(f.kind != "not bit-equal" for f in findings), min(wrong, default=0)
+    return all(f.kind != FaultKind.NOT_BIT_EQUAL for f in findings), min(wrong, default=0)
 
 
 def slack(value: np.ndarray, bound: np.ndarray, seen: np.ndarray) -> float:

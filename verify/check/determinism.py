@@ -21,6 +21,7 @@ from verify.check.schedules import schedule_findings, under_seeds
 from verify.check.subject import Ran, Subject
 from verify.contract.model import Case
 from verify.finding.finding import Finding, Outcome
+from verify.finding.kind import FaultKind
 from verify.harness.plan import PlanError
 from verify.oracle.expectation import OracleError, expect
 from verify.wire.run import Fills, Run
@@ -167,9 +168,9 @@ def _judge(
         findings += _memory_findings(subject, ran[called.id], repeat)
     try:
         for run in usual:
-            findings += _apart_findings(subject, ran[run.id], "not repeatable", _UNDER_LOAD, repeat)
+            findings += _apart_findings(subject, ran[run.id], FaultKind.NOT_REPEATABLE, _UNDER_LOAD, repeat)
         if called is not None:
-            kind = "depends on the number of calls"
+            kind = FaultKind.CALLS
             findings += _apart_findings(subject, ran[called.id], kind, _EACH_CALL, repeat)
         for run in usual:
             others = {seed: other[run.id] for seed, other in seeded.items()}
@@ -187,7 +188,7 @@ def _judge(
     return Outcome.judge("determinism", name, fixture, findings, strict=subject.strict, measures=measures)
 
 
-def _apart_findings(subject: Subject, ran: Ran, kind: str, within: str, repeat: str) -> list[Finding]:
+def _apart_findings(subject: Subject, ran: Ran, kind: FaultKind, within: str, repeat: str) -> list[Finding]:
     """A finding when some call of a run of several differs from the first by more than is allowed."""
     apart = first_apart(subject, ran)
     if apart is None:
@@ -218,7 +219,7 @@ def _memory_findings(subject: Subject, ran: Ran, repeat: str) -> list[Finding]:
             "determinism",
             subject.contract.name,
             ran.run.case.id,
-            "device memory kept",
+            FaultKind.MEMORY_KEPT,
             f"{output.held} bytes more are held after {ran.run.repeats} calls than after the first",
             _MEMORY_PROMISE,
             where=f"run {ran.run.id}",
@@ -252,7 +253,7 @@ def _row_findings(subject: Subject, pair: RowPair, ran: Mapping[str, Ran], repea
                     "determinism",
                     subject.contract.name,
                     pair.batch.case.id,
-                    "row depends on its batch",
+                    FaultKind.BATCH,
                     f"row {pair.row} of {buffer.name}: {int(differs.sum())} of {differs.size} elements have "
                     f"other bits alone{first}",
                     promise_of(subject, _ROW_ALONE),

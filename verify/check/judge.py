@@ -9,6 +9,7 @@ import numpy as np
 from verify.contract.formats import decode, format_of
 from verify.contract.model import Case
 from verify.finding.finding import Finding
+from verify.finding.kind import FaultKind
 from verify.oracle.expectation import Quantity, encoded
 from verify.wire.pack import RunOutput
 from verify.wire.run import Run
@@ -71,7 +72,7 @@ def _intrusions(check: str, run: Run, output: RunOutput, repeat: str) -> list[Fi
                 check,
                 case.contract.name,
                 case.id,
-                "write outside the promised bytes",
+                FaultKind.WRITE_OUTSIDE,
                 f"{count} bytes of {buffer} changed, the first at byte {first}",
                 promise,
                 where=f"{buffer} + {first}",
@@ -106,7 +107,7 @@ def _judge_quantity(
                     quantity,
                     seen,
                     unwritten,
-                    "unwritten output",
+                    FaultKind.UNWRITTEN,
                     repeat,
                     "still holds the fill that was there before the launch",
                 )
@@ -126,13 +127,13 @@ def _judge_quantity(
                 quantity,
                 seen,
                 special,
-                "NaN where none belongs" if np.isnan(seen[special][0]) else "no NaN where one belongs",
+                FaultKind.WRONG_NAN if np.isnan(seen[special][0]) else FaultKind.MISSING_NAN,
                 repeat,
             )
         )
     wrong &= ~special
     if wrong.any():
-        kind = "not bit-equal" if quantity.exact else "outside the bound"
+        kind = FaultKind.NOT_BIT_EQUAL if quantity.exact else FaultKind.OUTSIDE_BOUND
         findings.append(_element_finding(check, run, quantity, seen, wrong, kind, repeat))
     return findings
 
@@ -178,7 +179,7 @@ def _element_finding(
     quantity: Quantity,
     seen: np.ndarray,
     wrong: np.ndarray,
-    kind: str,
+    kind: FaultKind,
     repeat: str,
     remark: str = "",
 ) -> Finding:

@@ -21,6 +21,7 @@ from verify.check.unwritten import judge_run
 from verify.contract.model import Case
 from verify.device.interface import Execution, RunStatus, ToolRecord
 from verify.finding.finding import Finding, Outcome
+from verify.finding.kind import FaultKind
 from verify.fixture.cases import ProfileError, build_case, profiles_of
 from verify.fixture.resolve import ResolvedFixture
 from verify.harness.interposer import build_interposer
@@ -246,7 +247,7 @@ def _ordinary_findings(subject: Subject, ran: Ran, repeat: str) -> list[Finding]
                 "launch",
                 subject.contract.name,
                 run.case.id,
-                "streams disturb each other" if run.mode == "two-streams" else "threads disturb each other",
+                FaultKind.STREAMS if run.mode == "two-streams" else FaultKind.THREADS,
                 f"round {apart.repeat}: {apart.seen} differ",
                 _STREAMS,
                 where=apart.where,
@@ -263,7 +264,7 @@ def _broken_sweep(subject: Subject, swept: Ran, faults: Sequence[re.Match[str]],
         "launch",
         subject.contract.name,
         swept.run.case.id,
-        "fault after a failed call",
+        FaultKind.FAULT_AFTER_ERROR,
         f"{last}: {swept.result.error}",
         _RECOVERED,
         where=f"run {swept.run.id}",
@@ -279,7 +280,7 @@ def fault_findings(subject: Subject, run: Run, faults: Sequence[re.Match[str]], 
         clean = failed == "-"
         if clean == (returned == "cudaSuccess"):
             continue
-        kind = "no recovery after an error" if clean else "launch error swallowed"
+        kind = FaultKind.NO_RECOVERY if clean else FaultKind.SWALLOWED
         seen = (
             f"with no call failing, the launcher returned {returned} after the sweep"
             if clean

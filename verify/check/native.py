@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from verify.check.subject import Ran, Subject
 from verify.device.interface import RunStatus
 from verify.finding.finding import Finding, Outcome
+from verify.finding.kind import FaultKind
 
 BAD_INPUT = "bad input returns an error, launches nothing and leaves every output untouched"
 
@@ -38,11 +39,14 @@ def not_done(check: str, subject: Subject, fixture: str, ran: Sequence[Ran]) -> 
 def _fault(check: str, kernel: str, ran: Ran, repeat: str) -> Finding:
     run, refusal = ran.run, ran.run.id.partition(".refuse-")[2]
     hung = ran.result.status is RunStatus.TIMEOUT
+    kind = FaultKind.HANG if hung else FaultKind.FAULT
+    if refusal:
+        kind = FaultKind.HANG_ON_BAD_INPUT if hung else FaultKind.FAULT_ON_BAD_INPUT
     return Finding(
         check,
         kernel,
         run.case.id,
-        ("hang" if hung else "fault") + (" on bad input" if refusal else ""),
+        kind,
         ran.result.error or ("the kernel did not end in time" if hung else "the process died"),
         BAD_INPUT if refusal else "the call ends, without a CUDA error",
         where=f"refusal {refusal}" if refusal else f"run {run.id}",

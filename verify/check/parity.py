@@ -25,6 +25,7 @@ from verify.contract.discovery import find_contracts
 from verify.contract.formats import round_to
 from verify.contract.model import Case, Contract
 from verify.finding.finding import Finding, Outcome, Verdict
+from verify.finding.kind import FaultKind
 from verify.harness.build import build_harness
 from verify.harness.plan import query_plans
 from verify.oracle.expectation import OracleError, Quantity, expect
@@ -220,7 +221,7 @@ def _compare(one: Ran, pair: _Disagreement, repeat: str) -> list[Finding]:
             "parity",
             case.contract.name,
             case.id,
-            f"disagrees with {pair.oracle}",
+            f"{FaultKind.DISAGREES} {pair.oracle}",
             f"{name}{list(first)} = {pair.seen[first]:.9g}",
             f"{pair.oracle}'s {joint.value[first]:.9g} within {joint.bound[first]:.3g}, both bounds added",
             where=coordinates(case, name, first),

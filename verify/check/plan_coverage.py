@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from verify.check.subject import Subject
 from verify.contract.model import Case
 from verify.finding.finding import Finding
+from verify.finding.kind import FaultKind
 
 
 def boundary_findings(subject: Subject, case: Case, repeat: str) -> Iterator[Finding]:
@@ -21,7 +22,7 @@ def boundary_findings(subject: Subject, case: Case, repeat: str) -> Iterator[Fin
                 "compare",
                 subject.contract.name,
                 case.id,
-                "split boundaries do not cover the band",
+                FaultKind.SPLITS,
                 f"row {row}: edges {edges}",
                 "every live position belongs to exactly one split",
                 repeat=repeat,
@@ -38,7 +39,7 @@ def field_findings(subject: Subject, case: Case, repeat: str) -> Iterator[Findin
                 "compare",
                 subject.contract.name,
                 case.id,
-                "plan field not as promised",
+                FaultKind.PLAN_FIELD,
                 f"{name} = {case.plan[name]}",
                 f"{name} = {expression}, which is {promised}",
                 where=f"plan field {name}",

@@ -13,6 +13,7 @@ from verify.check.native import not_done
 from verify.check.subject import Ran, Subject
 from verify.check.unwritten import judge_run
 from verify.finding.finding import Finding, Outcome
+from verify.finding.kind import FaultKind
 from verify.oracle.expectation import OracleError
 
 
@@ -73,7 +74,7 @@ def _differences(subject: Subject, base: Ran, other: Ran, repeat: str) -> list[F
                     "poison",
                     contract.name,
                     case.id,
-                    "output depends on dead bytes",
+                    FaultKind.DEAD_BYTES,
                     f"{buffer.name}{list(at)} is {seen[0][buffer.name][at]:.9g} with {base.run.fills.dead} "
                     f"in dead bytes and {seen[1][buffer.name][at]:.9g} with {other.run.fills.dead}; "
                     f"{int(differs.sum())} of {differs.size} elements differ",

@@ -20,6 +20,7 @@ from verify.contract.expression import ExpressionError
 from verify.contract.formats import format_of
 from verify.contract.model import Buffer, Case
 from verify.finding.finding import Finding
+from verify.finding.kind import FaultKind
 from verify.fixture.axes import family_of
 from verify.fixture.resolve import resolve_symbols
 from verify.fixture.schema import Fixture, FixtureError
@@ -126,19 +127,19 @@ def refusal_findings(subject: Subject, ran: Ran, repeat: str) -> list[Finding]:
     assert output is not None
     name = run.id.partition(".refuse-")[2]
     refusal = next(r for r in subject.contract.refusals if r.name == name)
-    seen: list[tuple[str, str]] = []
+    seen: list[tuple[FaultKind, str]] = []
     if output.returned == "cudaSuccess":
-        seen.append(("bad input accepted", "the launcher returned cudaSuccess"))
+        seen.append((FaultKind.ACCEPTED, "the launcher returned cudaSuccess"))
     elif refusal.error not in (None, output.returned):
         returned = f"the launcher returned {output.returned}, the contract promises {refusal.error}"
-        seen.append(("bad input refused by another error", returned))
+        seen.append((FaultKind.OTHER_ERROR, returned))
     if output.kernels:
-        seen.append(("launched on bad input", f"{output.kernels} kernels were launched"))
+        seen.append((FaultKind.LAUNCHED, f"{output.kernels} kernels were launched"))
     if output.intrusion_count:
         first = output.intrusions[0]
         seen.append(
             (
-                "wrote on bad input",
+                FaultKind.WROTE,
                 f"{first.count} bytes of {first.buffer} at byte {first.offset} changed, in "
                 f"{output.intrusion_count} places in all",
             )

@@ -14,6 +14,7 @@ from verify.check.carried import CALLS_BEFORE
 from verify.check.hangs import Hangs
 from verify.check.subject import Subject
 from verify.finding.finding import Finding, Outcome, Severity
+from verify.finding.kind import HANGS
 
 Check = Callable[[Subject], list[Outcome]]
 
@@ -48,7 +49,7 @@ def with_tried_repeats(
 
 def _tried(finding: Finding) -> bool:
     """A hang would only wait again."""
-    return finding.severity is Severity.ERROR and "hang" not in finding.kind
+    return finding.severity is Severity.ERROR and finding.kind not in HANGS
 
 
 def _only(subject: Subject, fixtures: Sequence[str]) -> Subject:

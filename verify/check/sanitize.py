@@ -18,9 +18,9 @@ from verify.check.carried import MOST_SEARCHES, Carried, find_carried, record_ke
 from verify.check.matrix import matrix, runs_for
 from verify.check.place import place_of
 from verify.check.subject import Subject, run_seconds
+from verify.check.suppress import suppressions_of, unsuppressed
 from verify.device.cpu import ALSO
 from verify.device.interface import Execution, RunStatus, Tool, ToolRecord
-from verify.device.sanitizer.suppress import suppressions_of, unsuppressed
 from verify.finding.finding import Finding, Outcome, Severity, Verdict
 from verify.wire.run import Run
 

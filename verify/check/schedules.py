@@ -11,6 +11,7 @@ from verify.check.judge import coordinates
 from verify.check.subject import Ran, Subject
 from verify.device.interface import RunStatus
 from verify.finding.finding import Finding
+from verify.finding.kind import FaultKind
 from verify.wire.pack import read_output
 from verify.wire.run import Run
 
@@ -64,7 +65,7 @@ def schedule_findings(subject: Subject, usual: Ran, others: Mapping[int, Ran], r
                         "determinism",
                         subject.contract.name,
                         case.id,
-                        "depends on the schedule",
+                        FaultKind.SCHEDULE,
                         f"{int(differs.sum())} of {differs.size} elements of {name} have other bits under "
                         f"seed {seed} than under seed 0; first at {list(at)}",
                         promise,

@@ -17,6 +17,7 @@ from verify.contract.model import Buffer, Case
 from verify.device.cpu import ALSO, ROW_BYTES
 from verify.device.interface import Execution, RunStatus
 from verify.finding.finding import Finding, Outcome
+from verify.finding.kind import FaultKind
 from verify.wire.run import Run
 
 _PROMISE = "each live row is read exactly as often as the contract says, and a dead one never"
@@ -120,8 +121,8 @@ def _row_findings(
     times = np.broadcast_to(np.asarray(told(case) if callable(told) else case.evaluate(told)), read.shape)
     findings = []
     for kind, wrong in (
-        ("dead row read", (live == 0) & (read > 0)),
-        ("row not read as often as promised", (live > 0) & (read != live * times)),
+        (FaultKind.DEAD_ROW, (live == 0) & (read > 0)),
+        (FaultKind.ROW_READS, (live > 0) & (read != live * times)),
     ):
         if wrong.any():
             at = tuple(int(i) for i in np.argwhere(wrong)[0])
@@ -145,7 +146,7 @@ def _row_findings(
                 "traffic",
                 subject.contract.name,
                 case.id,
-                "padding read",
+                FaultKind.PADDING,
                 f"{astray} bytes of {name} between its rows were read, the first at byte {first_astray}",
                 _PROMISE,
                 where=f"{name} + {first_astray}",

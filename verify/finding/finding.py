@@ -62,8 +62,9 @@ class SourceLine:
 class Finding:
     """One fault reported.
 
-    check: one of CHECKS. case: ``kernel/fixture/profile``. kind: a short stable name of the fault
-    (``out-of-bounds read``, ``outside bound``, ``unwritten output``). seen / promised: one sentence each.
+    check: a check's name, or ``tokens``. case: ``kernel/fixture/profile``. kind: a
+    :class:`verify.finding.kind.FaultKind` of the suite's own checks, a tool's own name for what the tool
+    found; stable. seen / promised: one sentence each.
     where: coordinates ("batch 1, head 3, dim 17; split 2, position 511, slot 63") or thread and block.
     repeat: the command line that repeats this finding alone. folder: the reproduction kept on disk, if any.
     details: further facts, printed in order (bound derivation, second access of a race, tool version).

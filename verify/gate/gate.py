@@ -25,11 +25,11 @@ from verify.check.poison import check_poison
 from verify.check.repeatable import with_tried_repeats
 from verify.check.sanitize import check_tools
 from verify.check.subject import Subject
+from verify.check.suppress import suppression_notes, suppressions_of, without_suppressed
 from verify.check.traffic import check_traffic
 from verify.contract.discovery import SUFFIX, fixture_file, own_contract_files, source_file
 from verify.contract.model import Case, Contract
 from verify.device.interface import TOOLS, Device, Tool
-from verify.device.sanitizer.suppress import suppression_notes, suppressions_of, without_suppressed
 from verify.finding.finding import Outcome
 from verify.fixture.axes import family_of
 from verify.fixture.cases import build_cases, first_case

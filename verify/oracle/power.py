@@ -126,8 +126,8 @@ def _told_apart(name: str, masks: Sequence[np.ndarray], quantities: Sequence[Qua
         return f"{_first(name, unbounded)} is infinite or no number in every profile: {_REMEDY}"
     undefined = judged.promised & ~judged.finite
     if undefined.sum() > judged.promised.sum() / 2:
-        at = _first(name, undefined, "")
-        return f"the reference of {int(undefined.sum())} elements ({at}) is no finite number in any profile"
+        of = f"{int(undefined.sum())} elements ({_first(name, undefined, '')})"
+        return f"the reference of {of} is no finite number in any profile"
     counted = judged.counted
     told = judged.told & counted
     if told.sum() < LEAST_SHARE * counted.sum():

@@ -10,6 +10,7 @@ from verify.check.matrix import runs_for
 from verify.contract.model import Case
 from verify.device.interface import TOOLS, Tool
 from verify.finding.finding import Finding
+from verify.finding.kind import FaultKind
 from verify.wire.run import Run
 
 PLAIN = (*TOOLS, "compare", "poison")
@@ -49,11 +50,11 @@ def showing(
     once = [run for run in mine if run.mode == "once"][:1] or [Run("once", case)]
     details = dict(finding.details)
     check = finding.check
-    if check in ("traffic", "parity") or finding.kind.startswith("split boundaries"):
+    if check in ("traffic", "parity") or finding.kind == FaultKind.SPLITS:
         return Showing(tuple(once), suite=True)
     if check in PLAIN:
         return _plain(finding, case, by_id, cases)
-    if finding.where.startswith("pass ") or finding.kind == "fault after a failed call":
+    if finding.where.startswith("pass ") or finding.kind == FaultKind.FAULT_AFTER_ERROR:
         swallowed, broken = (
             r"^@fault .* failed=[^-].* returned=cudaSuccess",
             r"^@fault .* failed=- returned=cudaE",

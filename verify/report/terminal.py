@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from verify.finding.finding import CHECKS, Finding, Outcome, Severity, Verdict
+from verify.finding.kind import Family, family_of_kind
 from verify.report.report import KernelReport, Report, counts
 from verify.system.printable import printable
 
@@ -23,17 +24,8 @@ _CELL = {
 SHOWN_FINDINGS = 1
 """Of one kernel and fault; the rest are the same in other fixtures and checks more often than not."""
 
-_SAME_FAULT = (
-    {
-        *("outside the bound", "not bit-equal", "NaN where none belongs", "no NaN where one belongs"),
-        *("unwritten output", "output depends on dead bytes", "row depends on its batch"),
-        *("depends on the schedule", "not repeatable"),
-        *("streams disturb each other", "threads disturb each other"),
-        "depends on the number of calls",
-    },
-    {"dead row read", "row not read as often as promised", "padding read"},
-)
-"""Kinds in which one fault shows itself in one fixture: wrong outputs, and wrong reads."""
+_FOLDED = (Family.OUTPUTS, Family.READS)
+"""Families in whose kinds one fault shows itself in one fixture."""
 
 
 def print_report(report: Report, console: Console, verbose: bool = False) -> None:
@@ -136,11 +128,11 @@ def _folded(groups: Iterable[list[Finding]]) -> list[list[Finding]]:
     return kept
 
 
-def _family(group: list[Finding]) -> tuple[str, int, Severity] | None:
+def _family(group: list[Finding]) -> tuple[str, Family, Severity] | None:
     """What a fault of this kind shows itself in, by kernel; None for a kind that stands for itself."""
     first = group[0]
-    number = next((n for n, kinds in enumerate(_SAME_FAULT) if first.kind in kinds), None)
-    return None if number is None else (first.kernel, number, first.severity)
+    family = family_of_kind(first.kind)
+    return (first.kernel, family, first.severity) if family in _FOLDED else None
 
 
 def _fixture(finding: Finding) -> str:

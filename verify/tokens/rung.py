@@ -10,6 +10,7 @@ from verify.contract.discovery import own_contract_files
 from verify.contract.model import Contract
 from verify.device.interface import Device
 from verify.finding.finding import Finding, Outcome, Verdict
+from verify.finding.kind import FaultKind
 from verify.system.progress import Progress
 from verify.tokens.device_path import KernelPath, PathError, build_kernels, launcher_plans
 from verify.tokens.model import Shape, build_model
@@ -62,7 +63,7 @@ class TokenRung:
             CHECK,
             kernel,
             f"{kernel}/decoder/tokens",
-            "another token" if self.report.different else "outside the bound",
+            FaultKind.OTHER_TOKEN if self.report.different else FaultKind.OUTSIDE_BOUND,
             lines[0],
             PROMISED,
             where=lines[-1] if len(lines) > 1 else "",

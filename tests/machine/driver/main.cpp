@@ -59,7 +59,7 @@ void print(const std::byte* data, std::size_t bytes, const std::string& type) {
 
 const char* status_name(LaunchStatus s) {
   static constexpr const char* kNames[] = {"ok", "illegal_address", "misaligned_address", "trap", "assertion", "deadlock", "stalled",
-                                           "stack_overflow", "invalid_ptx", "unsupported"};
+                                           "stack_overflow", "invalid_call", "invalid_ptx", "unsupported"};
   return kNames[static_cast<int>(s)];
 }
 

@@ -21,7 +21,7 @@ from verify.contract.model import Contract
 from verify.gate.blame import blame
 from verify.gate.gate import Selection, argument_of, keep_folder
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "row_softmax"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "row_softmax"
 
 
 @pytest.fixture

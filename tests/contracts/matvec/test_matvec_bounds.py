@@ -7,9 +7,9 @@ import dataclasses
 import matvec_plan
 import numpy as np
 import pytest
-from matvec_plan import KERNELS, cases, contract, every_fixture
-from simulated_matvec import simulate
 
+from tests.contracts.matvec.matvec_plan import KERNELS, cases, contract, every_fixture
+from tests.contracts.matvec.simulated_matvec import simulate
 from verify.check.judge import outside_bound
 from verify.contract.formats import encode
 from verify.contract.model import Case

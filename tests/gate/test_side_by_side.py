@@ -22,7 +22,7 @@ from verify.gate.selection import SelectionError
 from verify.gate.side_by_side import run_kernels
 from verify.system.process_group import descendants
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "row_softmax"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "row_softmax"
 
 BROKEN = """
 import dataclasses

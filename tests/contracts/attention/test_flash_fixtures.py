@@ -7,9 +7,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from flash_plan import flash_contract, resolved
-from sampled_heads import profiled_case
 
+from tests.contracts.attention.flash_plan import flash_contract, resolved
+from tests.contracts.attention.sampled_heads import profiled_case
 from verify.contract.expression import evaluate
 from verify.contract.model import Case
 from verify.contracts.attention.profiles import ATTENTION_PROFILES, needle_positions

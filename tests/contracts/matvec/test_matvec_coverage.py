@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 import pytest
-from matvec_plan import KERNELS, cases, contract, resolved
 
+from tests.contracts.matvec.matvec_plan import KERNELS, cases, contract, resolved
 from verify.contract.discovery import source_file
 from verify.contract.expression import evaluate
 from verify.contract.formats import decode

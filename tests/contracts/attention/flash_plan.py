@@ -1,6 +1,6 @@
 """The plan of flash_decode.cu in Python, so that the oracle's tests need no compiler.
 
-tests/oracle/test_flash_plan.py holds it against the real plan where a compiler is at hand.
+tests/contracts/attention/test_flash_plan.py holds it against the real plan where a compiler is at hand.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from matvec_plan import KERNELS, SM_COUNT, contract, plan, resolved
 
+from tests.contracts.matvec.matvec_plan import KERNELS, SM_COUNT, contract, plan, resolved
 from verify.harness.build import build_harness
 from verify.harness.plan import query_plans
 from verify.toolchain.toolchain import ToolchainError

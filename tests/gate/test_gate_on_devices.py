@@ -19,7 +19,7 @@ from verify.gate.gate import Selection, run_gate, usual_checks
 from verify.report.report import Report
 from verify.system.process_group import descendants
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "row_softmax" / "row_softmax.cu"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "row_softmax" / "row_softmax.cu"
 
 FRAGILE = {
     "fragile.cu": """\

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from verify.device.interface import ToolRecord
-from verify.device.sanitizer.suppress import (
+from verify.check.suppress import (
     OWN_FILE,
     Suppression,
     SuppressionError,
@@ -18,6 +17,7 @@ from verify.device.sanitizer.suppress import (
     unsuppressed,
     without_suppressed,
 )
+from verify.device.interface import ToolRecord
 from verify.finding.finding import Finding, Outcome, SourceLine, Verdict
 
 ENTRY = """

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from sampled_heads import Comparison, comparisons, held_against_bounds
 
+from tests.contracts.attention.sampled_heads import Comparison, comparisons, held_against_bounds
 from verify.contracts.attention.profiles import ATTENTION_PROFILES
 from verify.contracts.attention.reference import Head
 

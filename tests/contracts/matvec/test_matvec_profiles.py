@@ -8,9 +8,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from matvec_plan import contract, resolved
-from simulated_matvec import simulate
 
+from tests.contracts.matvec.matvec_plan import contract, resolved
+from tests.contracts.matvec.simulated_matvec import simulate
 from verify.check.judge import outside_bound
 from verify.contract.formats import FORMATS, decode, encode, round_to
 from verify.contract.model import Case

@@ -16,7 +16,7 @@ from verify.contract.symbols import DtypeChoice, Symbol
 
 
 def row_softmax():
-    return find_contracts([str(Path(__file__).parent.parent / "examples" / "row_softmax")])[0]
+    return find_contracts([str(Path(__file__).parents[2] / "examples" / "row_softmax")])[0]
 
 
 def test_right_contracts_have_no_contradiction() -> None:

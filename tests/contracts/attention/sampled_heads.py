@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from flash_plan import case_of, flash_contract
-from simulated_kernel import CORES, Simulation
 
+from tests.contracts.attention.flash_plan import case_of, flash_contract
+from tests.contracts.attention.simulated_kernel import CORES, Simulation
 from verify.contract.formats import encode
 from verify.contract.model import Case
 from verify.contracts.attention.bounds import Numerics, head_bounds, stored_output

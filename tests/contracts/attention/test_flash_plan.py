@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from flash_plan import SM_COUNT, flash_contract, plan, resolved
 
+from tests.contracts.attention.flash_plan import SM_COUNT, flash_contract, plan, resolved
 from verify.harness.build import build_harness
 from verify.harness.plan import query_plans
 from verify.toolchain.toolchain import ToolchainError

@@ -1,6 +1,6 @@
 """The plans of the matvec kernels in Python, so that the oracle's tests need no compiler.
 
-tests/oracle/test_matvec_plan.py holds them against the real plans where a compiler is at hand.
+tests/contracts/matvec/test_matvec_plan.py holds them against the real plans where a compiler is at hand.
 """
 
 from __future__ import annotations
