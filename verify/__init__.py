@@ -1,8 +1,7 @@
 """verify: proves that a hand-written CUDA kernel computes the right numbers, touches only the bytes it may
 touch, and synchronises properly, before any build that uses it."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False  # as type checkers know it: nothing is imported before the command can report an error
 
 if TYPE_CHECKING:
     from verify.contract.compared import Intermediate, KernelOracle
@@ -33,8 +32,10 @@ _HOMES = {
 """Which module of the contract room defines each name."""
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """On demand, so that the command is under way, and can be interrupted, before NumPy is imported."""
+    from importlib import import_module
+
     for home, names in _HOMES.items():
         if name in names:
             return getattr(import_module(f"verify.contract.{home}"), name)

@@ -3,15 +3,16 @@
 import os
 import sys
 
-from verify.system.completion import open_streams, run_to_completion
-from verify.system.exit_code import ExitCode
-
 
 def main() -> None:
     """Run the command to its end in a process of its own, or, for a program's sake, in this one.
 
     What stands behind ``--`` is a program that belongs to the terminal, and no contract is loaded for it.
     """
+    try:
+        from verify.system.completion import open_streams, run_to_completion
+    except Exception as error:  # some module stands in front of Python's own
+        sys.exit(_not_imported(error))
     open_streams()
     if sys.argv[1:2] == ["sanitize"] and "--" in sys.argv:
         sys.exit(command())
@@ -24,9 +25,20 @@ def command() -> int:
         from verify.cli.app import main as run
     except KeyboardInterrupt:  # the imports take most of a second, in which Ctrl-C is as likely as later
         return _failed("interrupted", 130)
-    except ImportError as error:
-        return _failed(f"{error}: install kernel-verify with all that it depends on", ExitCode.NOT_VERIFIED)
+    except Exception as error:
+        return _not_imported(error)
     return run(sys.argv[1:])
+
+
+def _not_imported(error: Exception) -> int:
+    """Not verified, by its number: its enum may be among what cannot be imported."""
+    from verify.system.shadowed import shadowed
+
+    place, last = "", error.__traceback__
+    while last is not None:
+        place, last = f"{last.tb_frame.f_code.co_filename}:{last.tb_lineno}", last.tb_next
+    why = shadowed() or "install kernel-verify with all that it depends on"
+    return _failed(f"{' '.join(str(error).split()) or type(error).__name__} ({place}): {why}", 3)
 
 
 def _failed(message: str, code: int) -> int:

@@ -65,11 +65,16 @@ def test_a_contract_that_ends_the_command_is_not_clean(contract: Path, lines: st
     "lines",
     [
         "",
-        "print('{\"a contract\": \"speaks\"}')",
+        'print(\'{"a contract": "speaks"}\')',
         "import os; os.write(1, b'straight to the descriptor')",
         "import subprocess; subprocess.run(['echo', 'a child'])",
         "import atexit, os; atexit.register(os._exit, 7)",
         "import os; os.fork() or os._exit(0)",
+        "import threading, time; threading.Thread(target=time.sleep, args=(1000,)).start()",
+        "import atexit, time; atexit.register(time.sleep, 1000)",
+        "import atexit; atexit.register(lambda: 1 / 0)",
+        "print('x' * 10_000_000)",
+        "import sys; sys.stdin.close(); sys.stdout.close(); sys.stderr.close()",
     ],
 )
 def test_json_is_the_report_alone(contract: Path, lines: str) -> None:
@@ -101,6 +106,31 @@ def test_a_report_that_is_not_written_is_told(contract: Path) -> None:
     assert done.returncode == 0 and json.loads(done.stdout)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("json", "raise RuntimeError('not that one')", "not that one ({file}:1): install kernel-verify"),
+        ("typer", "", "typer' has no attribute 'Argument'"),
+        ("subprocess", "", "subprocess is {file}, not Python's own"),
+        ("signal", "", "signal is {file}, not Python's own"),
+        ("typing", "", "typing is {file}, not Python's own"),
+    ],
+)
+def test_a_module_in_front_of_the_right_one_is_no_finding(
+    tmp_path: Path, name: str, text: str, said: str
+) -> None:
+    """Fault: a file that is named like a package ends the command with a traceback and exit code 1."""
+    file = tmp_path / f"{name}.py"
+    file.write_text(text)
+    done = subprocess.run(
+        (sys.executable, "-m", "verify", "run", str(EXAMPLE), "--check", "compare"),
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        text=True, capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 3, done.stderr
+    assert "Traceback" not in done.stderr and said.format(file=file) in done.stderr.splitlines()[-1]
+
+
 def test_a_missing_package_is_named() -> None:
     """Fault: a traceback, and the exit code of findings."""
     script = (
@@ -110,6 +140,20 @@ def test_a_missing_package_is_named() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert "typer" in done.stderr and "install" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_reference_that_replaces_a_builtin_is_named(contract: Path) -> None:
+    """Fault: the suite, without what it calls, ends in a traceback or calls that its own defect."""
+    text = contract.read_text().replace(
+        "def softmax(case):\n", "def softmax(case):\n    import builtins\n    builtins.sorted = list.sort\n"
+    )
+    contract.write_text(text)
+    done = subprocess.run(
+        (sys.executable, "-m", "verify", "run", ".", "--device", "cpu", "--check", "compare", "-q"),
+        cwd=contract.parent, text=True, capture_output=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("verify: a contract's code has changed built-in functions, which")
 
 
 DAEMON = """

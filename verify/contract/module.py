@@ -18,14 +18,17 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-_PREFIX = "verify_contract_"
+from verify.system.interpreter import CONTRACT_MODULES, Interpreter
+
 _count = itertools.count()
 _loaded: set[str] = set()
+_undisturbed: list[Interpreter] = []
+"""The process as it was before the first contract."""
 
 
 def load_module(path: Path) -> ModuleType:
-    """The module of a file. What its code raises is passed on."""
-    package = ModuleType(f"{_PREFIX}{next(_count)}")
+    """The module of a file. What its code raises is passed on, what it changes in the interpreter undone."""
+    package = ModuleType(f"{CONTRACT_MODULES}{next(_count)}")
     package.__path__ = [str(path.parent)]
     sys.modules[package.__name__] = package
     name = f"{package.__name__}.{path.stem}"
@@ -35,11 +38,19 @@ def load_module(path: Path) -> ModuleType:
     module = module_from_spec(spec)
     sys.modules[name] = module
     paths, modules = list(sys.path), set(sys.modules)
+    before = Interpreter()
+    _undisturbed[:] = _undisturbed or [before]
     try:
         loader.exec_module(module)
     finally:
+        before.restore()
         _forget(paths, modules)
     return module
+
+
+def disturbed() -> list[str]:
+    """What contracts' functions have changed in the interpreter since they were loaded; it is undone."""
+    return [what for before in _undisturbed for what in before.explain()]
 
 
 def is_contract_code(file: str) -> bool:
@@ -53,7 +64,7 @@ def _forget(paths: list[str], modules: set[str]) -> None:
     sys.path[:] = paths
     for name in set(sys.modules) - modules:
         file = getattr(sys.modules[name], "__file__", None) or ""
-        if added and not name.startswith(_PREFIX) and file.startswith(added):
+        if added and not name.startswith(CONTRACT_MODULES) and file.startswith(added):
             del sys.modules[name]
 
 
@@ -75,7 +86,7 @@ class _Finder:
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
-        spec = PathFinder.find_spec(name, path, target) if name.startswith(_PREFIX) else None
+        spec = PathFinder.find_spec(name, path, target) if name.startswith(CONTRACT_MODULES) else None
         if spec is not None and isinstance(spec.loader, SourceFileLoader):
             spec.loader = _Loader(name, spec.loader.path)
         return spec

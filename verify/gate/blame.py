@@ -6,11 +6,12 @@ import traceback
 
 from verify.contract.discovery import ContractError
 from verify.contract.expression import ExpressionError
-from verify.contract.module import is_contract_code
+from verify.contract.module import disturbed, is_contract_code
 from verify.fixture.cases import ProfileError
 from verify.fixture.schema import FixtureError
 from verify.gate.selection import SelectionError
 from verify.system.exit_code import ExitCode
+from verify.system.shadowed import shadowed
 from verify.toolchain.compile import BuildError
 
 USAGE_ERRORS = (ContractError, FixtureError, SelectionError, ExpressionError, ProfileError)
@@ -31,23 +32,30 @@ def blame(error: BaseException) -> tuple[str, int]:
     """One line that names file, line and error, and an exit code.
 
     An exception that passed through a contract's own code is the contract's: usage, with the contract's line.
-    A ValueError is somebody's input. Anything else is a defect of the suite, and verifies nothing.
+    A ValueError is somebody's input. What goes wrong after a contract has changed the interpreter is its own
+    fault. Anything else is a defect of the suite, and verifies nothing.
     """
+    changed = disturbed()
     if isinstance(error, BlamedError):
         message, code = error.args
         return message, code
     if isinstance(error, USAGE_ERRORS):
         return str(error), ExitCode.USAGE
-    if isinstance(error, BuildError):
-        return str(error), ExitCode.NOT_VERIFIED
     what = f"{type(error).__name__}: {_text(error)}"
     own = contract_frame(error)
     if own is not None:
         return f"{own.filename}:{own.lineno}: in {own.name}: {what}", ExitCode.USAGE
+    if changed:
+        whose = f"a contract's code has changed {', '.join(changed)}, which verify needs"
+        return f"{whose}: {what}", ExitCode.USAGE
+    if isinstance(error, BuildError):
+        return str(error), ExitCode.NOT_VERIFIED
     if isinstance(error, ValueError):
         return _text(error), ExitCode.USAGE
     if isinstance(error, (OSError, MemoryError)):
         return what, ExitCode.NOT_VERIFIED
+    if why := shadowed():
+        return f"{what}: {why}", ExitCode.NOT_VERIFIED
     frames = traceback.extract_tb(error.__traceback__)
     last = frames[-1] if frames else None
     where = f" ({last.filename}:{last.lineno})" if last is not None else ""

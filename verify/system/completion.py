@@ -60,7 +60,10 @@ def run_to_completion(command: Callable[[], int]) -> NoReturn:
         code = command()
         with contextlib.suppress(OSError):
             os.write(writing, b"%d %d\n" % (os.getpid(), code))
-        raise SystemExit(code)
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):  # None, or closed, or nobody reads it
+                stream.flush()
+        os._exit(code)  # a contract may have left threads and handlers behind that never end
     os.close(writing)
     status = _wait(child, waited)
     _end_all()

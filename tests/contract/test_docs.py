@@ -7,7 +7,7 @@ from pathlib import Path
 
 from verify.contract.formats import FORMATS
 
-PAGE = (Path(__file__).parents[1] / "docs" / "contracts.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "contracts.md").read_text()
 
 
 def test_every_element_type_is_named() -> None:
