@@ -55,7 +55,9 @@ void Decoder::find_definitions(Text body) {
       continue;
     }
     if (word[0] != '.') {
-      guesses_.look_at(word, Text(body).until(';'));
+      const auto operands = Text(body).until(';');
+      guesses_.look_at(word, operands);
+      times_.look_at(word, operands);
       if (body.take('{')) {
         do ++definitions_[register_of(body.word())];
         while (body.take(','));
@@ -76,6 +78,10 @@ void Decoder::run(Text body) {
   // Parameters are names like any other.
   while (!body.done()) statement(body);
   if (scopes_.size() != 1) fail("a '{' is not closed");
+  for (const std::string_view name : times_.settle())
+    if (const Variable* v = find(name); v != nullptr && v->kind == Variable::reg && v->allocated && v->bytes != 0 && (v->slot & 3) == static_cast<Slot>(Bank::registers))
+      function.times.push_back({v->slot & ~Slot{3}, v->bytes * std::uint32_t{kWarp}});
+  std::sort(function.times.begin(), function.times.end());
   opcode_ = "ret";
   guard_ = true_;
   flip_ = 0;

@@ -6,6 +6,7 @@
 #include <deque>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -16,6 +17,7 @@
 #include "lifetimes.hpp"
 #include "module.hpp"
 #include "program.hpp"
+#include "time_registers.hpp"
 #include "types.hpp"
 #include "warp.hpp"
 
@@ -71,7 +73,8 @@ class Decoder {
   // True when the modifier is there and was not taken yet; takes it.
   bool take(std::string_view modifier);
   // The first of `choices` that is there; its index, or -1.
-  int take_one(std::initializer_list<std::string_view> choices);
+  int take_one(std::span<const std::string_view> choices);
+  int take_one(std::initializer_list<std::string_view> choices) { return take_one(std::span(choices.begin(), choices.size())); }
   // The next modifier that is not taken, without taking it; empty at the end.
   std::string_view next() const;
   // The next modifier that is not taken must be a type.
@@ -197,6 +200,7 @@ class Decoder {
   std::deque<std::string> half_names_;  // of the halves of .b128 registers
   std::unordered_map<std::string_view, std::uint32_t> definitions_;  // how often a name stands first among the operands
   FirstGuesses guesses_;
+  TimeRegisters times_;
   std::string_view opcode_, base_;
   std::vector<std::string_view> modifiers_;
   std::uint64_t taken_ = 0;

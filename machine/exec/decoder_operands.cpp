@@ -64,7 +64,7 @@ bool Decoder::take(std::string_view modifier) {
   return false;
 }
 
-int Decoder::take_one(std::initializer_list<std::string_view> choices) {
+int Decoder::take_one(std::span<const std::string_view> choices) {
   int index = 0;
   for (const auto choice : choices) {
     if (take(choice)) return index;

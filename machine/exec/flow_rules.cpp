@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 
+#include "comparison.hpp"
 #include "flow.hpp"
 #include "real.hpp"
 #include "types.hpp"
@@ -165,28 +166,6 @@ u64 brev(const Lane& l) {
 
 // ---- comparison and selection ------------------------------------------------------------------------------------
 
-enum class Cmp : u8 { eq, ne, lt, le, gt, ge, equ, neu, ltu, leu, gtu, geu, num, nan };
-
-template <class T>
-bool holds(Cmp c, T a, T b) {
-  switch (c) {
-    case Cmp::eq: return a == b;
-    case Cmp::ne: return a < b || a > b;
-    case Cmp::lt: return a < b;
-    case Cmp::le: return a <= b;
-    case Cmp::gt: return a > b;
-    case Cmp::ge: return a >= b;
-    case Cmp::equ: return !(a < b || a > b);
-    case Cmp::neu: return a != b;
-    case Cmp::ltu: return !(a >= b);
-    case Cmp::leu: return !(a > b);
-    case Cmp::gtu: return !(a <= b);
-    case Cmp::geu: return !(a < b);
-    case Cmp::num: return a == a && b == b;
-    case Cmp::nan: return a != a || b != b;
-  }
-  return false;
-}
 double real(Type t, u64 v) {
   switch (t) {
     case Type::f16: return half_to_float(static_cast<std::uint16_t>(v));
@@ -295,20 +274,15 @@ Flow conversion(const Words& words) {
 }
 
 Flow comparison(const Words& words, bool predicate) {
-  static constexpr std::string_view kNames[] = {"eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
-  static constexpr std::string_view kUnsigned[] = {"lo", "ls", "hi", "hs"};
   const auto types = types_in(words);
   const Type t = types.empty() ? Type::none : types.back();
   if (t == Type::f16x2 || t == Type::bf16x2) {
     const bool joined = has(words, "and") || has(words, "or") || has(words, "xor");
     return joined ? plain(any) : predicate ? plain(setp_pair) : with(parts, 2);
   }
-  unsigned c = 0;
-  for (unsigned k = 0; k < std::size(kNames); ++k)
-    if (has(words, kNames[k])) c = k;
-  for (unsigned k = 0; k < std::size(kUnsigned); ++k)
-    if (has(words, kUnsigned[k])) c = k + 2;
-  return with(predicate ? setp : set, c, static_cast<unsigned>(t), has(words, "and") ? 1 : has(words, "or") ? 2 : has(words, "xor") ? 3 : 0);
+  int c = 0;
+  for (const auto word : words) c = std::max(c, comparison_of(word));
+  return with(predicate ? setp : set, static_cast<unsigned>(c), static_cast<unsigned>(t), has(words, "and") ? 1 : has(words, "or") ? 2 : has(words, "xor") ? 3 : 0);
 }
 
 bool one_of(std::string_view word, std::initializer_list<std::string_view> words) { return std::find(words.begin(), words.end(), word) != words.end(); }

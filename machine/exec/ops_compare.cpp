@@ -1,4 +1,5 @@
 // Comparison and selection: setp set selp slct.
+#include "comparison.hpp"
 #include "families.hpp"
 #include "lanes.hpp"
 #include "real.hpp"
@@ -12,29 +13,6 @@ using u64 = std::uint64_t;
 using s16 = std::int16_t;
 using s32 = std::int32_t;
 using s64 = std::int64_t;
-
-enum class Cmp : int { eq, ne, lt, le, gt, ge, equ, neu, ltu, leu, gtu, geu, num, nan };
-
-template <Cmp C, class T>
-bool holds(T a, T b) {
-  switch (C) {
-    case Cmp::eq: return a == b;
-    case Cmp::ne: return std::is_floating_point_v<T> ? a < b || a > b : a != b;
-    case Cmp::lt: return a < b;
-    case Cmp::le: return a <= b;
-    case Cmp::gt: return a > b;
-    case Cmp::ge: return a >= b;
-    case Cmp::equ: return !(a < b || a > b);
-    case Cmp::neu: return a != b;
-    case Cmp::ltu: return !(a >= b);
-    case Cmp::leu: return !(a > b);
-    case Cmp::gtu: return !(a <= b);
-    case Cmp::geu: return !(a < b);
-    case Cmp::num: return a == a && b == b;
-    case Cmp::nan: return a != a || b != b;
-  }
-  return false;
-}
 
 #if MACHINE_AVX512
 constexpr int integer_predicate(Cmp c) {
@@ -77,7 +55,7 @@ Mask compare(const T* a, const T* b) {
 #else
 template <Cmp C, class T>
 Mask compare(const T* a, const T* b) {
-  return mask_of([=](unsigned l) { return holds<C>(a[l], b[l]); });
+  return mask_of([=](unsigned l) { return holds(C, a[l], b[l]); });
 }
 #endif
 
@@ -95,7 +73,7 @@ Mask result_of(const Inst& i, Warp& w) {
       u16 x = a[l], y = b[l];
       if (flush && (x & 0x7c00) == 0) x &= 0x8000;
       if (flush && (y & 0x7c00) == 0) y &= 0x8000;
-      return holds<C>(T::widen(x), T::widen(y));
+      return holds(C, T::widen(x), T::widen(y));
     });
   } else {
     return compare<C, T>(w.at<const T>(i.a), w.at<const T>(i.b));
@@ -146,8 +124,8 @@ Halves compared(const Inst& i, Warp& w) {
   const auto half = [=](u32 v) {
     return T::widen(static_cast<u16>((v & flushed) == 0 && flushed != 0 ? v & 0x8000u : v));
   };
-  return {mask_of([=](unsigned l) { return holds<C>(half(a[l] & 0xffff), half(b[l] & 0xffff)); }),
-          mask_of([=](unsigned l) { return holds<C>(half(a[l] >> 16), half(b[l] >> 16)); })};
+  return {mask_of([=](unsigned l) { return holds(C, half(a[l] & 0xffff), half(b[l] & 0xffff)); }),
+          mask_of([=](unsigned l) { return holds(C, half(a[l] >> 16), half(b[l] >> 16)); })};
 }
 template <Cmp C, class T>
 const Inst* setp_halves(const Inst& i, Warp& w, Mask mask) {
@@ -214,13 +192,10 @@ Handlers choose(Decoder& d, Type t, int c) {
 }
 
 int comparison(Decoder& d) {
-  const int c = d.take_one({"eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"});
-  if (c >= 0) return c;
-  // lo ls hi hs: unsigned spellings
-  static constexpr int kUnsigned[] = {2, 3, 4, 5};
-  const int u = d.take_one({"lo", "ls", "hi", "hs"});
+  if (const int c = d.take_one(kComparisons); c >= 0) return c;
+  const int u = d.take_one(kUnsignedComparisons);
   if (u < 0) d.fail("needs a comparison");
-  return kUnsigned[u];
+  return static_cast<int>(Cmp::lt) + u;
 }
 
 struct Combine {

@@ -56,6 +56,7 @@ struct Function {
   Bytes constants;                    // bank of broadcast immediates
   std::uint32_t frame_bytes = 64;     // registers
   std::uint32_t predicate_room = 0;   // where the next predicate goes
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> times;  // where registers lie that a clock decides, and how many bytes
   LocalLayout local;
   bool calls = false;
   bool waits = false;                 // threads meet a barrier of their block in it, or in what it calls

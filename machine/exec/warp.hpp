@@ -103,7 +103,9 @@ struct Warp {
   std::uint64_t polled_at = 0, polled_after = 0;
   // While nothing changes (stillness.hpp): what the warp was like, and whether it was like that again.
   std::uint64_t watch = 0, likeness = 0, samples = 0;
-  bool recurs = false;
+  std::uint64_t likeness_leap = 0;  // Worker::leaps when it was like that
+  bool recurs = false;              // and time has leapt in between where a clock decides anything
+  bool awaits_leap = false;         // was like that again, but for the time
 
   // Addresses of the access at hand.
   alignas(64) std::array<std::uint64_t, 32> address_room{};
@@ -211,6 +213,7 @@ struct alignas(128) Worker {
   std::uint64_t executed = 0;      // warp instructions, kept for limits
   std::uint64_t memory_changes = 0;  // stores and atomics that changed a value others can see
   std::uint64_t clock = 0;
+  std::uint64_t leaps = 0;         // of the clock, over waits that nothing else will end
   std::string printed;
   LaunchStatus status = LaunchStatus::ok;
   std::string message;

@@ -99,7 +99,7 @@ void Operations::touched(std::uint64_t operation, Range range) {
   const auto at = known_.find(operation);
   if (at == known_.end()) return;
   Known& known = at->second;
-  range.host = known.told.kind == OperationKind::host;
+  range.host = known.told.kind == OperationKind::host || known.told.kind == OperationKind::host_function;
   if (!known.footprint) {
     known.footprint = std::make_unique<Footprint>();
     keep(operation);

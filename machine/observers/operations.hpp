@@ -23,7 +23,7 @@ namespace machine::checks {
 struct Range {
   std::uint64_t address = 0, bytes = 0, pitch = 0, rows = 1;
   bool writes = false;
-  bool host = false;  // the host's own program, not a copy
+  bool host = false;  // the host's own code, not a copy
   // Not touched, but allocated or freed: what else touches it must come after the one and before the other.
   bool begins = false, ends = false;
 };

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <vector>
@@ -78,6 +79,19 @@ void seal_arguments(const KernelWork& kernel, const TaskPtr& task) {
   }
 }
 
+bool follows(const Task& task, const Task* earlier) {
+  std::vector<const Task*> stack{&task}, seen;
+  while (!stack.empty()) {
+    const Task* at = stack.back();
+    stack.pop_back();
+    if (at == earlier) return true;
+    if (std::find(seen.begin(), seen.end(), at) != seen.end()) continue;
+    seen.push_back(at);
+    for (const TaskPtr& before : at->after) stack.push_back(before.get());
+  }
+  return false;
+}
+
 }  // namespace
 
 void seal_destination(const Work& work, const TaskPtr& task) {
@@ -114,6 +128,24 @@ void close_seals() {
     } else if (!seal.closed.exchange(true)) {
       set_protection(seal, PROT_NONE);
     }
+  }
+}
+
+void close_seals_for(const TaskPtr& host_function) {
+  for (std::size_t i = 0; i < kSeals; ++i) {
+    Seal& seal = seals()[i];
+    if (seal.end == 0 || seal.task->done || follows(*seal.task, host_function.get())) continue;
+    if (!seal.closed.exchange(true)) set_protection(seal, PROT_NONE);
+  }
+}
+
+void tell_sealed_accesses(std::uint64_t operation, Observer& checks) {
+  for (std::size_t i = 0; i < kSeals; ++i) {
+    Seal& seal = seals()[i];
+    if (seal.end == 0) continue;
+    if (seal.closed.exchange(false)) set_protection(seal, PROT_READ | PROT_WRITE);
+    if (const std::uint64_t address = seal.touched.exchange(0))
+      checks.host_access(operation, seal.written ? AccessKind::store : AccessKind::load, address, 1);
   }
 }
 

@@ -28,8 +28,9 @@ std::uint64_t& watched_bytes() {
   return bytes;
 }
 
-void tell_stores(Watched& memory) {
-  const std::uint64_t operation = host_access_operation();
+// Calls f(address, bytes) for what changed since the last look, and looks.
+template <class F>
+void each_change(Watched& memory, F&& f) {
   const std::byte* now = memory.now();
   const std::size_t size = memory.seen.size();
   for (std::size_t at = 0; at < size;) {
@@ -39,10 +40,10 @@ void tell_stores(Watched& memory) {
     }
     std::size_t end = at;
     while (end < size && now[end] != memory.seen[end]) ++end;
-    const std::uint64_t address = memory.base + at, bytes = end - at;
-    tell([=](Observer& checks) { checks.host_access(operation, AccessKind::store, address, bytes); });
+    f(memory.base + at, std::uint64_t{end - at});
     at = end;
   }
+  std::memcpy(memory.seen.data(), now, size);
 }
 
 }  // namespace
@@ -65,9 +66,17 @@ void forget_host_memory(std::uint64_t base) {
 void look_at_host_memory() {
   for (auto& [base, memory] : watched())
     if (memory.changed()) {
-      tell_stores(memory);
-      std::memcpy(memory.seen.data(), memory.now(), memory.seen.size());
+      const std::uint64_t operation = host_access_operation();
+      each_change(memory, [&](std::uint64_t address, std::uint64_t bytes) {
+        tell([=](Observer& checks) { checks.host_access(operation, AccessKind::store, address, bytes); });
+      });
     }
+}
+
+void look_at_host_memory(std::uint64_t operation, Observer& checks) {
+  for (auto& [base, memory] : watched())
+    if (memory.changed())
+      each_change(memory, [&](std::uint64_t address, std::uint64_t bytes) { checks.host_access(operation, AccessKind::store, address, bytes); });
 }
 
 void accept_host_memory() {

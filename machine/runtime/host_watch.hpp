@@ -8,6 +8,7 @@
 #pragma once
 
 #include "memory/object.hpp"
+#include "observers/observer.hpp"
 
 namespace machine::runtime {
 
@@ -20,6 +21,8 @@ void forget_host_memory(std::uint64_t base);
 
 // Tells the stores since the last look. Nothing may be running.
 void look_at_host_memory();
+// The same as stores of a host function, inside the running task.
+void look_at_host_memory(std::uint64_t operation, Observer& checks);
 
 // What changed since the last look was the device's doing.
 void accept_host_memory();

@@ -154,6 +154,7 @@ void Schedule::run(const TaskPtr& task, Lock& lock) {
     look_at_host_memory();
     running_ = true;
     tell_all();
+    if (task->is_host_function) close_seals_for(task);
     lock.unlock();
     if (task->is_host_function) {
       in_host_function = true;

@@ -14,6 +14,8 @@
 #include "runtime/background.hpp"
 #include "runtime/exit.hpp"
 #include "runtime/host_guard.hpp"
+#include "runtime/host_seal.hpp"
+#include "runtime/host_watch.hpp"
 #include "runtime/options.hpp"
 #include "runtime/session.hpp"
 
@@ -152,6 +154,16 @@ void release(const ReleaseWork& work, const Operation& operation) {
   if (observer()) observer()->released(*object);
 }
 
+// What it touches of memory that is shared with the device counts as its doing.
+void call_host(const HostWork& work, const Operation& operation) {
+  work.call();
+  Observer* checks = observer();
+  if (!checks) return;
+  Lock lock(state_mutex());
+  tell_sealed_accesses(operation.id, *checks);
+  look_at_host_memory(operation.id, *checks);
+}
+
 struct Perform {
   const Task& task;
   const Operation& operation = task.told;
@@ -159,7 +171,7 @@ struct Perform {
   void operator()(const KernelWork& work) const { launch_kernel(work, task); }
   void operator()(const CopyWork& work) const { copy(work, operation); }
   void operator()(const SetWork& work) const { set(work, operation); }
-  void operator()(const HostWork& work) const { work.call(); }
+  void operator()(const HostWork& work) const { call_host(work, operation); }
   void operator()(const AllocateWork& work) const { begin_life_of(work, operation); }
   void operator()(const ReleaseWork& work) const { release(work, operation); }
 };

@@ -114,6 +114,49 @@ def test_a_wait_in_vain_is_a_deadlock(tmp_path: Path, loop: str, seed: int) -> N
     assert status.startswith("status: deadlock"), status
 
 
+BACK_OFF = """
+  mov.u64 %d2, %globaltimer; mov.u32 %r4, 0;
+  W: ld.volatile.global.u32 %r2, [%b]; setp.ne.u32 %p1, %r2, 0; @%p1 bra E;
+  setp.ge.u32 %p2, %r4, 16; @%p2 bra S; add.u32 %r4, %r4, 1; bra W;
+  S: mov.u64 %d3, %globaltimer; sub.u64 %d4, %d3, %d2; setp.ge.u64 %p3, %d4, 4000000; @%p3 bra L;
+  shr.u64 %d5, %d4, 2; cvt.u32.u64 %r5, %d5; nanosleep.u32 %r5; bra W;
+  L: nanosleep.u32 1000000; bra W;
+  E:
+"""
+"""A wait that sleeps the longer the longer it has waited, as cuda::barrier of CUDA 13.0 does."""
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_wait_that_looks_at_the_clock_is_a_deadlock_soon(tmp_path: Path, seed: int) -> None:
+    """A wait in vain that is never again what it was, for it knows the time: minutes until it is told."""
+    status, _ = launch(
+        tmp_path,
+        HEAD + PROLOGUE + BACK_OFF + " ret; }",
+        "buf=4",
+        f"seed={seed}",
+        "limit=1000000",
+        block="64",
+        grid="3",
+    )
+    assert status.startswith("status: deadlock"), status
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_waits_for_a_time_come_to_their_end(tmp_path: Path, seed: int) -> None:
+    """Waits that only the clock ends, or a time limit on what nobody writes, taken for a deadlock."""
+    body = """
+      mov.u32 %r5, 0;
+      R: mov.u64 %d2, %globaltimer;
+      W: mov.u64 %d3, %globaltimer; sub.u64 %d4, %d3, %d2; setp.lt.u64 %p1, %d4, 50000000; @%p1 bra W;
+      add.u32 %r5, %r5, 1; setp.lt.u32 %p2, %r5, 5; @%p2 bra R;
+      mov.u32 %r6, %clock;
+      T: ld.volatile.global.u32 %r2, [%b]; setp.ne.u32 %p3, %r2, 0; @%p3 bra E;
+      mov.u32 %r7, %clock; sub.u32 %r8, %r7, %r6; setp.lt.u32 %p4, %r8, 900000000; @%p4 bra T;
+      E: st.global.u32 [%o+4], %r5;
+    """
+    assert values(tmp_path, body, 65, f"seed={seed}", "limit=3000000", block="64")[1:] == [5] * 64
+
+
 def schedules_of(program: str, scratch: Path) -> int:
     done = run(program, TOOLS, scratch)
     assert done.report is not None, done.reason
