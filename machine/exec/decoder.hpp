@@ -123,6 +123,7 @@ class Decoder {
   Slot constant(const void* value, unsigned bytes);  // broadcast
   Slot constant_mask(Mask mask);
   Slot scratch(unsigned bytes);  // a place of its own
+  Slot passing(unsigned bytes);  // the same, for what is alive within this statement only
   Slot local_base();  // of the running frame, as 64-bit offsets (device functions)
   Slot special(Special s) const { return slot(Bank::specials, static_cast<std::uint32_t>(s) * 128); }
   const Slot* keep(std::vector<Slot> slots);
@@ -183,7 +184,6 @@ class Decoder {
   Slot source_slot(const Operand& operand, Type type);
   Slot predicate_slot(const Operand& operand, Use use);
   Slot noted(Use use, Slot slot, unsigned bytes);
-  Slot sink(unsigned bytes);
   // Registers that nobody may have written before this statement reads or writes them: told when it runs.
   void watch_unwritten();
   void settle_watched();

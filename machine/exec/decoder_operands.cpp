@@ -206,8 +206,7 @@ Slot Decoder::scratch(unsigned bytes) {
   return s;
 }
 
-// For a result that nobody reads.
-Slot Decoder::sink(unsigned bytes) {
+Slot Decoder::passing(unsigned bytes) {
   const Slot s = scratch(bytes);
   if (following_) function.places.push_back({s & ~Slot{3}, pc_, pc_});
   return s;
@@ -358,7 +357,7 @@ Slot Decoder::source_slot(const Operand& o, Type type) {
 
 Slot Decoder::destination(const Operand& o, Type type) {
   if (type == Type::pred) return predicate_destination(o);
-  if (o.kind == Operand::sink) return noted(Use::write, sink(bytes_of(type)), bytes_of(type));
+  if (o.kind == Operand::sink) return noted(Use::write, passing(bytes_of(type)), bytes_of(type));
   if (o.kind != Operand::name || o.minus || o.negated) fail("bad destination");
   Variable* v = find(o.text);
   if (v == nullptr || v->kind != Variable::reg) fail("'" + std::string(o.text) + "' is no register");
@@ -399,7 +398,7 @@ Slot Decoder::predicate_slot(const Operand& o, Use use) {
 }
 
 Slot Decoder::predicate_destination(const Operand& o) {
-  return noted(Use::write, o.kind == Operand::sink ? sink(0) : predicate_slot(o, Use::write), 0);
+  return noted(Use::write, o.kind == Operand::sink ? passing(0) : predicate_slot(o, Use::write), 0);
 }
 
 bool Decoder::is_register(const Operand& o) {
@@ -424,7 +423,7 @@ Slot Decoder::wide_source(const Operand& o, Type type, unsigned& width) {
 Slot Decoder::wide_destination(const Operand& o, Type type, unsigned& width) {
   if (o.kind == Operand::sink) {
     width = std::max(bytes_of(type), 2u);
-    return noted(Use::write, sink(width), bytes_of(type));
+    return noted(Use::write, passing(width), bytes_of(type));
   }
   if (o.kind != Operand::name) fail("bad destination");
   Variable* v = find(o.text);

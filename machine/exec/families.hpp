@@ -25,6 +25,7 @@ std::span<const Opcode> collective_opcodes();
 std::span<const Opcode> barrier_opcodes();
 std::span<const Opcode> control_opcodes();
 std::span<const Opcode> video_opcodes();
+std::span<const Opcode> wmma_opcodes();
 std::span<const Opcode> shared_mnemonics();  // add sub mul mad fma div abs neg min max: dispatched by type
 
 // The integer members of shared mnemonics.

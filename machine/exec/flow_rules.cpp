@@ -74,6 +74,8 @@ u64 unpack(const Lane& l) {
   const unsigned part = width_of(l.flow.reads[0]) / static_cast<unsigned>(l.flow.writes.size());
   return l.undefined[0] >> (part * l.write) & low_bits(part);
 }
+// Of 128 bits: the halves of the source to those of the result.
+u64 halves_apart(const Lane& l) { return l.undefined[l.write]; }
 // From x bits (y: signed), by way of z bits, to the register.
 u64 widen(const Lane& l) {
   const u64 v = extended(l.undefined[0], l.flow.x, (l.flow.y & 1) != 0);
@@ -295,8 +297,9 @@ Flow flow_of(std::string_view base, const Words& words, bool packs, bool unpacks
   const bool real_type = is_float(t) || t == Type::none;
   if (one_of(base, {"bra", "brx", "exit"})) return branches();
   if (one_of(base, {"ld", "ldu", "st", "atom", "red", "cp", "tensormap", "call", "ret"})) return kind(FlowKind::handled);
-  if (one_of(base, {"shfl", "vote", "match", "redux", "mma", "ldmatrix", "stmatrix", "movmatrix"})) return kind(FlowKind::collective);
+  if (one_of(base, {"shfl", "vote", "match", "redux", "mma", "wmma", "ldmatrix", "stmatrix", "movmatrix"})) return kind(FlowKind::collective);
   if (one_of(base, {"trap", "brkpt", "bar", "barrier", "mbarrier", "elect", "griddepcontrol"})) return kind(FlowKind::decides);
+  if (base == "mov" && t == Type::b128) return plain(halves_apart, true);
   if (base == "mov") return plain(packs ? pack : unpacks ? unpack : move, true);
   if (base == "cvta" || base == "mapa") return plain(carries);
   if (base == "cvt") return conversion(words);

@@ -1,6 +1,7 @@
 // mma.sync: D = A * B + C on fragments of one warp.
 //
-// Shapes m16n8k4/8/16/32 and m8n8k4/16 with f16, bf16, tf32, f64, e4m3, e5m2, s8 and u8 operands. Products are exact; a
+// Shapes m16n8k4/8/16/32 and m8n8k4/16 with f16, bf16, tf32, f64, e4m3, e5m2, s8 and u8 operands; the others are in
+// matrix_product.cpp. Products are exact; a
 // step of k is summed in double and rounded once to the accumulator (towards zero for f32, as tensor cores truncate), so results
 // lie within the rounding of the hardware, whose order of summation is not documented. Integer results are exact.
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "families.hpp"
 #include "format.hpp"
 #include "matrix.hpp"
+#include "matrix_product.hpp"
 #include "real.hpp"
 #include "undefined.hpp"
 
@@ -31,15 +33,6 @@ struct MmaOp {
   unsigned starts[4] = {};  // where they begin in the slot list
 };
 
-unsigned bits_of_type(Type t) {
-  switch (t) {
-    case Type::f64: return 64;
-    case Type::f32: case Type::tf32: case Type::s32: return 32;
-    case Type::f16: case Type::bf16: return 16;
-    default: return 8;
-  }
-}
-
 // Where element (row, column) of an operand lies. A register holds 32 (f64: 64) bits; `packed` elements of it.
 struct Place {
   unsigned lane, reg, part;
@@ -57,19 +50,6 @@ Place place_c(unsigned row, unsigned column, unsigned per) {  // rows x 8, two c
   const unsigned index = row / 8 * 2 + column % 2;
   return {row % 8 * 4 + column / 2, index / per, index % per};
 }
-
-double real_value(Type t, u64 raw) {
-  switch (t) {
-    case Type::f16: return half_to_float(static_cast<u16>(raw));
-    case Type::bf16: return bfloat_to_float(static_cast<u16>(raw));
-    case Type::tf32: return float_of(static_cast<u32>(raw) & 0xffffe000u);
-    case Type::e4m3: return decode(static_cast<u32>(raw), kE4m3);
-    case Type::e5m2: return decode(static_cast<u32>(raw), kE5m2);
-    case Type::f32: return float_of(static_cast<u32>(raw));
-    default: return double_of(raw);
-  }
-}
-s64 whole_value(Type t, u64 raw) { return t == Type::s8 ? static_cast<std::int8_t>(raw) : static_cast<u8>(raw); }
 
 u64 read_part(const Warp& w, const Slot* slots, const Place& p, unsigned bits) {
   if (bits == 64) return w.at<const u64>(slots[p.reg])[p.lane];
@@ -215,16 +195,59 @@ const Inst* mma(const Inst& i, Warp& w, Mask mask) {
   return &i + 1;
 }
 
+// Integers below a byte, and the quad-pair products of m8n8k4: element by element.
+void unusual_product(Decoder& d, const MmaOp& op, bool columns_a, bool rows_b) {
+  Product p;
+  p.m = op.m, p.n = op.n, p.k = op.k;
+  p.d = op.d, p.a = op.a, p.b = op.b, p.c = op.c;
+  p.saturate = op.saturate;
+  const bool halves = op.a == Type::f16, bits = op.a == Type::b1;
+  const auto number = [](Type t) { return t == Type::f16 || t == Type::f32; };
+  const auto quarter = [](Type t) { return t == Type::s4 || t == Type::u4; };
+  bool good = false;
+  if (halves) good = op.b == Type::f16 && number(op.d) && number(op.c) && (op.d == Type::f32 || op.c == Type::f16);
+  else if (op.d == Type::s32 && op.c == Type::s32) good = bits ? op.b == Type::b1 && (op.k == 128 || op.m == 16) && op.k >= 128 : quarter(op.b) && (op.k == 32 || (op.k == 64 && op.m == 16));
+  if (!good) d.fail("this combination of shape and types is not supported");
+  if ((columns_a || rows_b) && !halves) d.fail("only .row.col is supported");
+  if (op.saturate && !quarter(op.a)) d.fail(".satfinite needs integers");
+  if (bits) {
+    const int how = d.take_one({"and", "xor"});
+    if (how < 0 || !d.take("popc")) d.fail("needs .and.popc or .xor.popc");
+    p.bits = how == 0 ? Product::and_popc : Product::xor_popc;
+  }
+  const auto of = [&](Role role, Type t, unsigned rows, unsigned columns, bool turned) {
+    MatrixFragment f;
+    f.role = role, f.quad_pairs = halves, f.turned = turned;
+    f.bits = static_cast<std::uint8_t>(bits_of_type(t));
+    f.rows = static_cast<u16>(rows), f.columns = static_cast<u16>(columns);
+    f.registers = static_cast<u8>(f.matrices() * rows * columns * f.bits / 1024);
+    return f;
+  };
+  p.fragment[0] = of(Role::c, op.d, op.m, op.n, false), p.fragment[3] = of(Role::c, op.c, op.m, op.n, false);
+  p.fragment[1] = of(Role::a, op.a, op.m, op.k, columns_a), p.fragment[2] = of(Role::b, op.b, op.k, op.n, rows_b);
+  emit_product(d, p);
+}
+
 void mma_decode(Decoder& d) {
   MmaOp op;
+  if (d.take("sp") || d.take("sp::ordered_metadata")) d.fail("sparse matrices are not supported");
   if (!d.take("sync") || !d.take("aligned")) d.fail("needs .sync.aligned");
-  const int shape = d.take_one({"m16n8k4", "m16n8k8", "m16n8k16", "m16n8k32", "m8n8k4", "m8n8k16"});
-  static constexpr unsigned kShapes[][3] = {{16, 8, 4}, {16, 8, 8}, {16, 8, 16}, {16, 8, 32}, {8, 8, 4}, {8, 8, 16}};
+  const int shape = d.take_one({"m16n8k4", "m16n8k8", "m16n8k16", "m16n8k32", "m8n8k4", "m8n8k16", "m8n8k32", "m16n8k64", "m8n8k128", "m16n8k128", "m16n8k256"});
+  static constexpr unsigned kShapes[][3] = {{16, 8, 4}, {16, 8, 8}, {16, 8, 16}, {16, 8, 32}, {8, 8, 4}, {8, 8, 16}, {8, 8, 32}, {16, 8, 64}, {8, 8, 128}, {16, 8, 128}, {16, 8, 256}};
   if (shape < 0) d.fail("this shape is not supported");
   op.m = kShapes[shape][0], op.n = kShapes[shape][1], op.k = kShapes[shape][2];
-  if (!d.take("row") || !d.take("col")) d.fail("only .row.col is supported");
+  bool columns[2];
+  for (bool& by_columns : columns) {
+    const auto layout = d.next();
+    if (layout != "row" && layout != "col") d.fail("needs .row or .col twice");
+    by_columns = layout == "col";
+    d.take(layout);
+  }
   op.saturate = d.take("satfinite");
   op.d = d.type(), op.a = d.type(), op.b = d.type(), op.c = d.type();
+  const bool quad_pairs = op.a == Type::f16 && op.m == 8;
+  if (quad_pairs || op.a == Type::s4 || op.a == Type::u4 || op.a == Type::b1) return unusual_product(d, op, columns[0], !columns[1]);
+  if (columns[0] || !columns[1]) d.fail("only .row.col is supported");
   const bool floats = (op.d == Type::f32 || op.d == Type::f16) && op.c == op.d;
   bool good = false;
   if (op.a == Type::f16 && op.b == Type::f16) good = floats && op.m == 16 && (op.k == 8 || op.k == 16);

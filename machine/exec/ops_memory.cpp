@@ -204,7 +204,10 @@ const Inst* load_area(const Inst& i, Warp& w, Mask mask) {
   return &i + 1;
 }
 
-void prepare_element(Decoder& d, MemoryOp& op, Type t, bool store) {
+}  // namespace
+
+void prepare_element(Decoder& d, MemoryOp& op, Type t) {
+  const bool store = op.kind == AccessKind::store;
   const bool sign = op.sign = is_signed(t);
   switch (op.element) {
     case 1: store ? choose_store<u8>(op) : sign ? choose_load<std::int8_t>(op) : choose_load<u8>(op); break;
@@ -215,6 +218,8 @@ void prepare_element(Decoder& d, MemoryOp& op, Type t, bool store) {
   }
   if (op.transfer == nullptr) d.fail("the register is narrower than the access");
 }
+
+namespace {
 
 InstructionClass class_of(const MemoryOp& op, bool store) {
   switch (op.via) {
@@ -268,7 +273,7 @@ void load_or_store(Decoder& d, bool store) {
     width = this_width;
   }
   op.register_width = static_cast<std::uint8_t>(width);
-  prepare_element(d, op, element, store);
+  prepare_element(d, op, element);
 
   const auto address = d.address(at);
   const auto& text = d.operand(at).text;
@@ -310,21 +315,7 @@ void load_or_store(Decoder& d, bool store) {
   op.base_width = static_cast<std::uint8_t>(address.width);
   if (op.base_width == 4 && (op.via == Via::global || op.via == Via::generic)) d.fail("a 32-bit address register");
   if (address.variable != nullptr && address.variable->kind == Variable::local && !d.function.is_kernel) base = d.local_base();
-  if (store) {
-    StoreBytes& widest = d.program.stores;
-    if (op.via == Via::global || op.via == Via::generic) widest.global = std::max(widest.global, op.element);
-    if (op.via == Via::shared || op.via == Via::generic) widest.shared = std::max(widest.shared, op.element);
-    if (op.via == Via::local || op.via == Via::generic) widest.local = std::max(widest.local, op.element);
-  }
-  const bool strong = op.order != Order::weak;
-  if (strong && (op.via == Via::global || op.via == Via::generic)) d.program.communicates = true;
-  if (strong && op.via == Via::shared && !store) d.program.waits_in_block = true;
-  if (op.via == Via::generic && address.variable == nullptr) d.klass(class_of(op, store));
-  d.klass(class_of(op, store));
-  Inst& i = d.emit(memory);
-  i.a = base, i.imm = address.offset;
-  i.data = keep_bytes(d, op);
-  if (strong) d.ends_block();
+  emit_access(d, op, base, address.offset);
 }
 
 const Inst* nothing(const Inst& i, Warp&, Mask) { return &i + 1; }
@@ -379,6 +370,24 @@ void createpolicy(Decoder& d) {
 }
 
 }  // namespace
+
+void emit_access(Decoder& d, const MemoryOp& op, Slot base, std::int64_t offset) {
+  const bool store = op.kind == AccessKind::store;
+  if (store) {
+    StoreBytes& widest = d.program.stores;
+    if (op.via == Via::global || op.via == Via::generic) widest.global = std::max(widest.global, op.element);
+    if (op.via == Via::shared || op.via == Via::generic) widest.shared = std::max(widest.shared, op.element);
+    if (op.via == Via::local || op.via == Via::generic) widest.local = std::max(widest.local, op.element);
+  }
+  const bool strong = op.order != Order::weak;
+  if (strong && (op.via == Via::global || op.via == Via::generic)) d.program.communicates = true;
+  if (strong && op.via == Via::shared && !store) d.program.waits_in_block = true;
+  d.klass(class_of(op, store));
+  Inst& i = d.emit(memory);
+  i.a = base, i.imm = offset;
+  i.data = keep_bytes(d, op);
+  if (strong) d.ends_block();
+}
 
 MemoryModifiers memory_modifiers(Decoder& d) {
   MemoryModifiers m;

@@ -21,11 +21,12 @@ from tests.machine.conformance.forms import Form, width_of
 from tests.machine.conformance.plan import Item, all_keys, write_entries, write_plan
 from tests.machine.conformance.record import digest
 from tests.machine.conformance.warp_forms import MMA
+from tests.machine.conformance.wmma_forms import WMMA
 from verify.check.program import run_program
 from verify.device.program import ProgramOptions, compile_program
 from verify.toolchain.machine_build import machine_program
 
-RECORDED = load_answers().places
+MATRICES = [op for op in (*MMA, *WMMA) if op.name in load_answers().places]
 RUNNER = Path(__file__).parent / "conformance" / "run_cpu.cpp"
 
 
@@ -58,7 +59,7 @@ def test_forms_without_a_recorded_answer_run(hardware: Answers, tmp_path: Path) 
     if not missing:
         return
     families = {name: sum(form.key in missing for form in forms()) for name, forms in FAMILIES.items()}
-    families["matrix"] = sum(op.name in missing for op in MMA)
+    families["matrix"] = sum(op.name in missing for op in (*MMA, *WMMA))
     counted = ", ".join(f"{name} {count}" for name, count in families.items() if count)
     warnings.warn(f"not recorded yet: {len(missing)} forms ({counted})", stacklevel=1)
     write_plan(tmp_path, missing)
@@ -78,7 +79,7 @@ def test_family_agrees_with_the_hardware(family: str, hardware: Answers, machine
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("op", [op for op in MMA if op.name in RECORDED], ids=lambda op: op.name)
+@pytest.mark.parametrize("op", MATRICES, ids=lambda op: op.name)
 def test_matrix_product_agrees_with_the_hardware(op, hardware: Answers, machine: dict[str, bytes]) -> None:  # type: ignore[no-untyped-def]
     """Integers, f16 and f64 accumulators bit for bit; f32 within what the order of summation can move."""
     assert mma_difference(op, hardware.item(op.name), machine[op.name]) <= 1

@@ -12,6 +12,7 @@ import numpy as np
 from .catalogue import all_forms
 from .forms import Form, width_of
 from .warp_forms import MMA, Mma
+from .wmma_forms import WMMA, Wmma
 
 ANSWERS = Path(__file__).with_name("answers.xz")
 # A sum of products on tensor cores: largest difference as a part of the largest magnitude that the sum can
@@ -88,11 +89,11 @@ def difference(form: Form, hardware: bytes, machine: bytes) -> tuple[float, str]
     return float(apart[k]), f"element {k}: hardware {x[k]!r}, machine {y[k]!r}"
 
 
-def mma_difference(op: Mma, hardware: bytes, machine: bytes) -> float:
+def mma_difference(op: Mma | Wmma, hardware: bytes, machine: bytes) -> float:
     """Largest difference in units of the bound; other accumulators than f32 must agree bit for bit."""
     if hardware == machine:
         return 0.0
-    if op.d != "f32":
+    if op.d != "f32" or (isinstance(op, Wmma) and op.load):
         return float("inf")
     x = np.frombuffer(hardware, np.float32).astype(np.float64)
     y = np.frombuffer(machine, np.float32).astype(np.float64)
@@ -107,6 +108,6 @@ def mma_difference(op: Mma, hardware: bytes, machine: bytes) -> float:
     return float(np.abs(x - y).max()) / (scale * MMA_BOUNDS[op.a])
 
 
-def entries() -> dict[str, Form | Mma]:
+def entries() -> dict[str, Form | Mma | Wmma]:
     """Every compared form by key."""
-    return {**{form.key: form for form in all_forms()}, **{op.name: op for op in MMA}}
+    return {**{form.key: form for form in all_forms()}, **{op.name: op for op in (*MMA, *WMMA)}}

@@ -14,9 +14,13 @@ from .catalogue import all_forms
 from .forms import Form, width_of
 from .operands import operand_sets, pack, random_value
 from .warp_forms import MMA, Mma
+from .wmma_forms import WARPS, WMMA, Wmma
 
 KERNELS_PER_MODULE = 64
 MMA_WARPS = 8
+VERSION = "8.6"
+"""Of the PTX of a module whose forms need none later."""
+Entry = Form | Mma | Wmma
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,8 @@ def moderate(type_name: str, source: random.Random) -> int:
     """An element of a matrix: finite, so that sums say something."""
     if type_name in ("s8", "u8"):
         return source.getrandbits(8)
+    if type_name in ("s4", "u4", "b1"):
+        return source.getrandbits(ptx.MMA_BITS[type_name])
     if type_name in ("e4m3", "e5m2"):
         value = source.getrandbits(8)
         return value & 0xBF | (0x08 if type_name == "e4m3" else 0x10)
@@ -54,9 +60,9 @@ def moderate(type_name: str, source: random.Random) -> int:
 
 def mma_inputs(op: Mma) -> list[bytes]:
     source = random.Random("mma:" + op.name)
-    bits = {"f64": 64, "tf32": 32, "f32": 32, "s32": 32, "f16": 16, "bf16": 16}
+    bits = {**ptx.MMA_BITS, "f32": 32, "s32": 32}
     result = []
-    for t, count in zip((op.a, op.b, op.d), ptx.mma_counts(op)[1:], strict=True):
+    for t, count in zip((op.a, op.b, op.c or op.d), ptx.mma_counts(op)[1:], strict=True):
         element = bits.get(t, 8)
         width = 8 if op.a == "f64" else 4
         values = []
@@ -71,7 +77,7 @@ def mma_inputs(op: Mma) -> list[bytes]:
 
 def all_keys() -> list[str]:
     """What is compared, in the order of a recording."""
-    return [form.key for form in all_forms()] + [op.name for op in MMA]
+    return [form.key for form in all_forms()] + [op.name for op in (*MMA, *WMMA)]
 
 
 def write_plan(folder: Path, keys: Container[str]) -> list[Item]:
@@ -79,29 +85,35 @@ def write_plan(folder: Path, keys: Container[str]) -> list[Item]:
 
     What a recording made of its keys is made of them again, whatever forms have come since.
     """
-    work: list[tuple[Form | Mma, list[bytes]]] = [
+    work: list[tuple[Entry, list[bytes]]] = [
         (form, form_inputs(form)) for form in all_forms() if form.key in keys
     ]
     work.extend((op, mma_inputs(op)) for op in MMA if op.name in keys)
+    work.extend((op, op.inputs(moderate)) for op in WMMA if op.name in keys)
     return write_entries(folder, "sm_90", work)
 
 
-def write_entries(folder: Path, target: str, work: list[tuple[Form | Mma, list[bytes]]]) -> list[Item]:
+def write_entries(folder: Path, target: str, work: list[tuple[Entry, list[bytes]]]) -> list[Item]:
     """Writes modules ``m<k>.ptx``, ``inputs.bin`` and ``plan.txt`` for forms with their operand arrays."""
     folder.mkdir(parents=True, exist_ok=True)
     items: list[Item] = []
     lines: list[str] = []
     inputs = bytearray()
     modules: list[str] = []
-    offset = 0
+    offset, version = 0, ""
     for index, (entry, arrays) in enumerate(work):
-        if index % KERNELS_PER_MODULE == 0:
-            modules.append(ptx.HEADER.format(target=target))
+        needs = getattr(entry, "version", VERSION)
+        if index % KERNELS_PER_MODULE == 0 or needs != version:
+            version = needs
+            modules.append(ptx.HEADER.format(version=version, target=target))
         name = f"k{index}"
         if isinstance(entry, Form):
             modules[-1] += ptx.kernel(entry, name)
             block = entry.block
             grid, out, key = entry.count // block, entry.count * width_of(entry.d), entry.key
+        elif isinstance(entry, Wmma):
+            modules[-1] += entry.kernel(name, ptx.PARAMS, ptx.THREAD)
+            block, grid, out, key = 32, WARPS, WARPS * entry.out_bytes, entry.name
         else:
             modules[-1] += ptx.mma_kernel(entry, name)
             block, grid, key = 32, MMA_WARPS, entry.name

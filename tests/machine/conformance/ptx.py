@@ -6,7 +6,7 @@ Standard library only.
 from .forms import Form, width_of
 from .warp_forms import Mma
 
-HEADER = ".version 8.6\n.target {target}\n.address_size 64\n\n"
+HEADER = ".version {version}\n.target {target}\n.address_size 64\n\n"
 LETTERS = "abc"
 PARAMS = ", ".join(f".param .u64 {name}" for name in ("po", "pa", "pb", "pc", "pe"))
 THREAD = "  mov.u32 %t0, %ctaid.x; mov.u32 %t1, %ntid.x; mov.u32 %t2, %tid.x; mad.lo.u32 %t0, %t0, %t1, %t2;"
@@ -58,15 +58,19 @@ def kernel(form: Form, name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+MMA_BITS = {"f64": 64, "tf32": 32, "f16": 16, "bf16": 16, "s4": 4, "u4": 4, "b1": 1}
+
+
 def mma_counts(op: Mma) -> tuple[int, int, int, int]:
     """Registers of d, a, b, c, each 32 bits (64 for f64)."""
     m, rest = op.shape[1:].split("n")
     n, k = rest.split("k")
     rows, columns, depth = int(m), int(n), int(k)
-    bits = {"f64": 64, "tf32": 32, "f16": 16, "bf16": 16}.get(op.a, 8)
+    bits = MMA_BITS.get(op.a, 8)
     unit = 64 if op.a == "f64" else 32
-    d = rows * columns // 32 * (16 if op.d == "f16" else 32) // 32
-    return d, rows * depth * bits // 32 // unit, depth * columns * bits // 32 // unit, d
+    times = 4 if op.a == "f16" and op.shape == "m8n8k4" else 1  # matrices in one warp
+    d, c = (times * rows * columns // 32 * (16 if t == "f16" else 32) // 32 for t in (op.d, op.c or op.d))
+    return d, times * rows * depth * bits // 32 // unit, times * depth * columns * bits // 32 // unit, c
 
 
 def mma_kernel(op: Mma, name: str) -> str:
@@ -90,7 +94,8 @@ def mma_kernel(op: Mma, name: str) -> str:
         "{" + ", ".join(f"%{letter}{r}" for r in range(count)) + "}"
         for letter, count in zip("dabc", counts, strict=True)
     ]
-    lines.append(f"  mma.sync.aligned.{op.shape}.row.col.{op.d}.{op.a}.{op.b}.{op.d} {', '.join(groups)};")
+    types = f"{op.mode}.{op.d}.{op.a}.{op.b}.{op.c or op.d}{op.bits}"
+    lines.append(f"  mma.sync.aligned.{op.shape}.{op.layout}{types} {', '.join(groups)};")
     lines.append(f"  ld.param.u64 %y, [po]; mul.wide.u32 %x, %t0, {width * counts[0]}; add.u64 %y, %y, %x;")
     lines.extend(f"  st.global.b{bits} [%y+{width * r}], %d{r};" for r in range(counts[0]))
     lines.append("  ret;\n}\n")

@@ -172,16 +172,34 @@ def memory_forms() -> Iterator[Form]:
 
 @dataclass(frozen=True)
 class Mma:
+    """``mode`` stands before the types, ``bits`` behind them; ``c`` is the type of C if not ``d``."""
+
     shape: str
     d: str
     a: str
     b: str
+    c: str = ""
+    layout: str = "row.col"
+    mode: str = ""
+    bits: str = ""
 
     @property
     def name(self) -> str:
-        return f"mma.{self.shape}.{self.d}.{self.a}.{self.b}"
+        plain = f"mma.{self.shape}.{self.d}.{self.a}.{self.b}"
+        c, layout = self.c and f".{self.c}", "" if self.layout == "row.col" else f".{self.layout}"
+        return f"{plain}{c}{layout}{self.mode}{self.bits}"
+
+    @property
+    def version(self) -> str:
+        """Of PTX."""
+        later = self.a in ("e4m3", "e5m2") and (self.d == "f16" or self.shape.endswith("k16"))
+        return "8.7" if later else "8.6"
 
 
+LAYOUTS = ("row", "col")
+SUMS = (("f16", "f16"), ("f32", "f32"), ("f32", "f16"))  # of D and C
+NIBBLES = ("m8n8k32", "m16n8k32", "m16n8k64")
+BITS = ("m8n8k128", "m16n8k128", "m16n8k256")
 MMA = (
     Mma("m16n8k8", "f32", "f16", "f16"),
     Mma("m16n8k16", "f32", "f16", "f16"),
@@ -202,4 +220,13 @@ MMA = (
     Mma("m16n8k4", "f64", "f64", "f64"),
     Mma("m16n8k8", "f64", "f64", "f64"),
     Mma("m16n8k16", "f64", "f64", "f64"),
+    *(Mma("m8n8k4", d, "f16", "f16", c, f"{a}.{b}") for a in LAYOUTS for b in LAYOUTS for d, c in SUMS),
+    Mma("m16n8k16", "f32", "e4m3", "e5m2"),
+    Mma("m16n8k16", "f16", "e5m2", "e4m3"),
+    Mma("m16n8k32", "f16", "e4m3", "e4m3"),
+    Mma("m16n8k32", "f16", "e5m2", "e5m2"),
+    *(Mma("m16n8k32", "s32", a, b, mode=".satfinite") for a in ("s8", "u8") for b in ("s8", "u8")),
+    *(Mma(s, "s32", a, b) for s in NIBBLES for a in ("s4", "u4") for b in ("s4", "u4")),
+    *(Mma(s, "s32", "s4", "u4", mode=".satfinite") for s in NIBBLES),
+    *(Mma(s, "s32", "b1", "b1", bits=f".{op}.popc") for s in BITS for op in ("and", "xor")),
 )
