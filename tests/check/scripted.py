@@ -13,9 +13,12 @@ from verify.check.subject import Ran, Subject
 from verify.contract.entries import Launcher, Refusal
 from verify.contract.model import Buffer, Case, Contract, Profile
 from verify.contract.symbols import Symbol
+from verify.device.cpu import CpuDevice
+from verify.device.gpu import GpuDevice
 from verify.device.interface import (
     TOOLS,
     Availability,
+    Capability,
     DeviceInfo,
     Execution,
     Job,
@@ -92,6 +95,11 @@ class ScriptedDevice:
     name: str = "gpu"
     tools: tuple[Tool, ...] = TOOLS
     jobs: list[Job] = field(default_factory=list)
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """Those of the device whose name it has."""
+        return (CpuDevice if self.name == "cpu" else GpuDevice)().capabilities
 
     def available(self) -> Availability:
         return Availability(True)

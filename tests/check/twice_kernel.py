@@ -12,6 +12,7 @@ from verify import Buffer, Contract, Global
 from verify.check.subject import Ran, Subject
 from verify.contract.formats import decode, encode, format_of
 from verify.contract.model import Case, Profile
+from verify.device.gpu import GpuDevice
 from verify.device.interface import RunResult, RunStatus
 from verify.fixture.cases import build_case
 from verify.fixture.resolve import ResolvedFixture
@@ -93,6 +94,7 @@ class ScriptedSubject(Subject):
 class _Named:
     name = "gpu"
     tools = ()
+    capabilities = GpuDevice().capabilities
 
 
 def subject(kernel: Kernel = right, **changes: object) -> ScriptedSubject:

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.signals import take_interrupts
+from verify.check.specs import usual_checks
 from verify.contract.discovery import find_contracts
 from verify.device.select import NoDevice, select_device
 from verify.finding.finding import Verdict, overall
-from verify.gate.gate import Selection, run_gate, usual_checks
+from verify.gate.gate import Selection, run_gate
 from verify.report.report import Report
 from verify.system.process_group import descendants
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from tests.mutants.planted import Mutant, kernels_with_mutants, mutants_of
 from tests.mutants.right import try_right
 from tests.mutants.trial import Fate, Trial, Trials, try_all, usual_jobs
+from verify.check.specs import usual_checks
 from verify.device.select import CHOICES, NoDevice, select_device
-from verify.gate.gate import usual_checks
 from verify.gate.selection import SelectionError, select_names
 from verify.system.exit_code import ExitCode
 

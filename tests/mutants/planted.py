@@ -8,9 +8,9 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from verify.check.specs import CHECKS
 from verify.contract.discovery import source_file
 from verify.contract.model import Contract
-from verify.finding.finding import CHECKS
 from verify.toolchain.cache import cached, digest
 
 FOLDER = Path(__file__).parent

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.harness.guarded_kernel import guarded_case
+from verify.check.showing import Showing
+from verify.check.specs import spec_of
 from verify.device.interface import TOOLS, DeviceInfo
 from verify.finding.finding import Finding
 from verify.harness.build import Build
 from verify.report.reproduction import write_reproduction
-from verify.report.showing import Showing, showing
 from verify.wire.run import Run
 
 GPU = DeviceInfo("a GPU", "gpu", "sm_90", 132, 0)
@@ -111,4 +112,5 @@ def test_the_runs_are_those_that_showed_it(given: Finding, chosen: list[str]) ->
         Run("calls", case, "many-calls", repeats=100),
         Run("made.refuse-null", guarded_case(), "refuse", null=("y",)),
     ]
-    assert [run.id for run in showing(given, case, executed, {}).runs] == chosen
+    shown = spec_of(given.check).shows(given, case, {run.id: run for run in executed}, {})
+    assert [run.id for run in shown.runs] == chosen

@@ -20,6 +20,7 @@ from verify.check.native import not_done
 from verify.check.schedules import schedule_findings, under_seeds
 from verify.check.subject import Ran, Subject
 from verify.contract.model import Case
+from verify.device.interface import Capability
 from verify.finding.finding import Finding, Outcome
 from verify.finding.kind import FaultKind
 from verify.harness.plan import PlanError
@@ -55,8 +56,8 @@ class RowPair:
 
 
 def check_determinism(subject: Subject) -> list[Outcome]:
-    """One outcome a fixture: repeats under load on a GPU, other schedules on the CPU device, rows alone."""
-    scheduled = subject.device.name == "cpu"
+    """One outcome a fixture: other schedules where a seed decides, else repeats under load; rows alone."""
+    scheduled = subject.can(Capability.SEEDS_SCHEDULES)
     usual: dict[str, list[Run]] = {}
     pairs: dict[str, list[RowPair]] = {}
     refused: dict[str, str] = {}
@@ -209,10 +210,10 @@ def _apart_findings(subject: Subject, ran: Ran, kind: FaultKind, within: str, re
 
 
 def _memory_findings(subject: Subject, ran: Ran, repeat: str) -> list[Finding]:
-    """A finding when calls after the first kept device memory. Of a GPU others take and give back as well."""
+    """A finding when calls after the first kept device memory, where nobody else takes or gives it back."""
     output = ran.output
     assert output is not None
-    if not output.held or subject.device.name != "cpu":
+    if not output.held or not subject.can(Capability.OWNS_MEMORY):
         return []
     return [
         Finding(

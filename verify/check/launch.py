@@ -19,7 +19,7 @@ from verify.check.refusals import refusal_findings, refusal_runs
 from verify.check.subject import Ran, Subject
 from verify.check.unwritten import judge_run
 from verify.contract.model import Case
-from verify.device.interface import Execution, RunStatus, ToolRecord
+from verify.device.interface import Capability, Execution, RunStatus, ToolRecord
 from verify.finding.finding import Finding, Outcome
 from verify.finding.kind import FaultKind
 from verify.fixture.cases import ProfileError, build_case, profiles_of
@@ -82,12 +82,12 @@ def check_launch(subject: Subject) -> list[Outcome]:
 
 
 def _stream_order(subject: Subject, runs: Sequence[Run]) -> tuple[dict[str, list[Finding]], dict[str, str]]:
-    """On the CPU device: the late producer again under racecheck, which sees a missing order between streams
-    whichever ran first. A GPU shows it by running the producer late. Findings by fixture, and by fixture why
+    """The late producer again under racecheck, where that sees a missing order between streams whichever ran
+    first. Another device shows it by running the producer late. Findings by fixture, and by fixture why
     the tool cannot be believed, where it cannot.
     """
     late = [run for run in runs if run.mode == "late-producer"]
-    if subject.device.name != "cpu" or not late:
+    if not late or not subject.can(Capability.ORDERS_STREAMS):
         return {}, {}
     batch = subject.start(late, "launch-order", "racecheck")
     if not any(_between_operations(record) for record in batch.records):

@@ -20,7 +20,7 @@ from verify.check.place import place_of
 from verify.check.subject import Subject, run_seconds
 from verify.check.suppress import suppressions_of, unsuppressed
 from verify.device.cpu import ALSO
-from verify.device.interface import Execution, RunStatus, Tool, ToolRecord
+from verify.device.interface import Capability, Execution, RunStatus, Tool, ToolRecord
 from verify.finding.finding import Finding, Outcome, Severity, Verdict
 from verify.wire.run import Run
 
@@ -53,12 +53,12 @@ PROMISED: Mapping[Tool, str] = {
 def check_tools(subject: Subject, tools: Sequence[Tool]) -> list[Outcome]:
     """One outcome for each tool and fixture, the tools side by side.
 
-    On the CPU device every tool is a check of one machine, so tools that run the same runs look on together.
+    Where a device lets several tools look on in one run, those that run the same runs do.
     """
     groups: dict[object, list[Tool]] = {}
     for tool in tools:
         row = matrix()[tool]
-        same_runs = (row.profiles, row.mode, row.fills) if subject.device.name == "cpu" else tool
+        same_runs = (row.profiles, row.mode, row.fills) if subject.can(Capability.TOOLS_TOGETHER) else tool
         groups.setdefault(same_runs, []).append(tool)
     with ThreadPoolExecutor(len(groups)) as side_by_side, ThreadPoolExecutor(PROCESSES) as alone:
         outcomes = side_by_side.map(lambda group: check_group(subject, group, alone), groups.values())
@@ -166,7 +166,7 @@ def _under(
 ) -> Execution:
     """One process under the tools, without the records that are known false alarms of its version."""
     options = {ALSO: ",".join(tools[1:])} if len(tools) > 1 else {}
-    if subject.device.name == "gpu":
+    if subject.can(Capability.LIMITS_RECORDS):
         options["print-limit"] = str(MOST_RECORDS if len(runs) == 1 else FEW_RECORDS)
     limit = SLOWDOWN * run_seconds()
     folder = f"{'-'.join(tools)}-{name}"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from verify.check.hangs import NATIVE, Hangs
 from verify.contract.model import Case, Contract
-from verify.device.interface import Device, Execution, Job, RunResult, RunStatus, Tool
+from verify.device.interface import Capability, Device, Execution, Job, RunResult, RunStatus, Tool
 from verify.fixture.resolve import PlanQuestion, ResolvedFixture
 from verify.fixture.schema import Fixture
 from verify.oracle.expectation import Quantity, expect
@@ -81,8 +81,11 @@ class Subject:
 
     def __post_init__(self) -> None:
         self._files = CaseFiles(self.folder / "cases")
-        # The CPU device leaves no report when it is ended.
-        self._hangs.tools_tell = self.device.name == "gpu"
+        self._hangs.tools_tell = self.can(Capability.PARTIAL_RECORDS)
+
+    def can(self, capability: Capability) -> bool:
+        """Whether the subject's device has a capability."""
+        return capability in self.device.capabilities
 
     def expectation(self, case: Case) -> Mapping[str, Quantity]:
         """The case's reference and bounds, computed once."""

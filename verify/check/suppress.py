@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
+from verify.check.matrix import matrix
 from verify.device.interface import ToolRecord
 from verify.device.sanitizer.options import Version
-from verify.finding.finding import CHECKS, Finding, Outcome, Severity, SourceLine, Verdict
+from verify.finding.finding import Finding, Outcome, Severity, SourceLine, Verdict
 
 OWN_FILE = Path(__file__).with_name("suppressions.toml")
 FILE_NAME = OWN_FILE.name
@@ -165,8 +166,8 @@ def _load(file: Path) -> Iterable[Suppression]:
             raise SuppressionError(f"{place}: lacks {', '.join(missing)}")
         if unknown := sorted(entry.keys() - _REQUIRED - _OPTIONAL):
             raise SuppressionError(f"{place}: has no field {', '.join(unknown)}")
-        if entry["tool"] not in CHECKS:
-            raise SuppressionError(f"{place}: tool: is not one of {', '.join(CHECKS)}")
+        if entry["tool"] not in matrix():
+            raise SuppressionError(f"{place}: tool: is not one of {', '.join(matrix())}")
         if not isinstance(entry["expires"], date):
             raise SuppressionError(f"{place}: expires: must be a date, like 2027-06-30")
         if not isinstance(entry["line"], int) or not entry["reason"].strip():

@@ -15,7 +15,7 @@ from verify.check.subject import Ran, Subject
 from verify.contract.formats import format_of
 from verify.contract.model import Buffer, Case
 from verify.device.cpu import ALSO, ROW_BYTES
-from verify.device.interface import Execution, RunStatus
+from verify.device.interface import Capability, Execution, RunStatus
 from verify.finding.finding import Finding, Outcome
 from verify.finding.kind import FaultKind
 from verify.wire.run import Run
@@ -30,7 +30,7 @@ def check_traffic(subject: Subject) -> list[Outcome]:
     """
     if not subject.contract.row_reads:
         return []
-    if subject.device.name != "cpu":
+    if not subject.can(Capability.COUNTS_READS):
         why = "only the CPU device counts what is read: --device cpu"
         return [Outcome.not_run("traffic", subject.contract.name, f, why) for f in subject.cases]
     fill = matrix()["traffic"].fills[0]

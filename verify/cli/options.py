@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
+from verify.check.specs import CHECKS
 from verify.cli.console import fail
 from verify.contract.discovery import find_contracts, own_contract_files
-from verify.finding.finding import CHECKS
 
 
 def _complete_kernel(incomplete: str) -> list[str]:

@@ -8,10 +8,11 @@ from typing import Annotated
 
 import typer
 
+from verify.check.specs import usual_checks
 from verify.cli import options
 from verify.cli.console import fail, finish, out, progress_line
 from verify.device.select import NoDevice, select_device
-from verify.gate.gate import Selection, usual_checks
+from verify.gate.gate import Selection
 from verify.gate.selection import select_checks
 from verify.gate.side_by_side import run_kernels
 from verify.report.report import as_json

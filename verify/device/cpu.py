@@ -13,6 +13,7 @@ from verify.device.fat_binary import FatBinaryError
 from verify.device.interface import (
     TOOLS,
     Availability,
+    Capability,
     DeviceInfo,
     Execution,
     Job,
@@ -54,6 +55,15 @@ class CpuDevice:
     architecture: str = "sm_90"
     name: Literal["gpu", "cpu"] = "cpu"
     tools: tuple[Tool, ...] = TOOLS
+    capabilities: frozenset[Capability] = frozenset(
+        {
+            Capability.COUNTS_READS,
+            Capability.SEEDS_SCHEDULES,
+            Capability.ORDERS_STREAMS,
+            Capability.OWNS_MEMORY,
+            Capability.TOOLS_TOGETHER,
+        }
+    )
     _tripwires: Tripwires = field(default_factory=Tripwires)
 
     def available(self) -> Availability:

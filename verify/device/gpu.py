@@ -13,6 +13,7 @@ from verify.device.gpu_pool import GpuPool
 from verify.device.interface import (
     TOOLS,
     Availability,
+    Capability,
     DeviceInfo,
     Execution,
     Job,
@@ -37,6 +38,7 @@ class GpuDevice:
 
     name: Literal["gpu", "cpu"] = "gpu"
     tools: tuple[Tool, ...] = TOOLS
+    capabilities: frozenset[Capability] = frozenset({Capability.PARTIAL_RECORDS, Capability.LIMITS_RECORDS})
     _tripwires: Tripwires = field(default_factory=Tripwires)
 
     @property

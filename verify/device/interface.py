@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import Enum, StrEnum
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -13,6 +13,18 @@ from verify.system.progress import Progress
 
 Tool = Literal["memcheck", "initcheck", "racecheck", "synccheck"]
 TOOLS: tuple[Tool, ...] = ("memcheck", "initcheck", "racecheck", "synccheck")
+
+
+class Capability(Enum):
+    """What some devices can and others cannot; checks ask for it, never for a device's name."""
+
+    COUNTS_READS = "counts what is read from each buffer"
+    SEEDS_SCHEDULES = "runs threads in an order that a seed decides"
+    ORDERS_STREAMS = "racecheck sees operations of two streams that nothing orders"
+    OWNS_MEMORY = "nobody else takes or gives back its memory"
+    TOOLS_TOGETHER = "several tools look on in one run"
+    PARTIAL_RECORDS = "a tool that is ended still leaves what it saw"
+    LIMITS_RECORDS = "a tool prints no more records than the option print-limit says"
 
 
 @dataclass(frozen=True)
@@ -130,6 +142,7 @@ class Device(Protocol):
 
     name: Literal["gpu", "cpu"]
     tools: tuple[Tool, ...]
+    capabilities: frozenset[Capability]
 
     def available(self) -> Availability: ...
 

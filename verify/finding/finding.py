@@ -9,19 +9,6 @@ from typing import Any
 
 from verify.system.exit_code import ExitCode
 
-CHECKS = (
-    "compare",
-    "poison",
-    "memcheck",
-    "initcheck",
-    "racecheck",
-    "synccheck",
-    "traffic",
-    "determinism",
-    "launch",
-    "parity",
-)
-
 
 class Severity(StrEnum):
     """An error changes the verdict; a warning does so only under ``--strict``."""

@@ -17,19 +17,14 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from verify.check.compare import check_compare
-from verify.check.determinism import check_determinism
-from verify.check.launch import check_launch
-from verify.check.parity import check_parity
-from verify.check.poison import check_poison
 from verify.check.repeatable import with_tried_repeats
 from verify.check.sanitize import check_tools
+from verify.check.specs import SPECS, spec_of, usual_checks
 from verify.check.subject import Subject
 from verify.check.suppress import suppression_notes, suppressions_of, without_suppressed
-from verify.check.traffic import check_traffic
 from verify.contract.discovery import SUFFIX, fixture_file, own_contract_files, source_file
 from verify.contract.model import Case, Contract
-from verify.device.interface import TOOLS, Device, Tool
+from verify.device.interface import Device
 from verify.finding.finding import Outcome
 from verify.fixture.axes import family_of
 from verify.fixture.cases import build_cases, first_case
@@ -52,18 +47,8 @@ from verify.tokens.rung import TopRung
 from verify.toolchain.cache import digest
 from verify.toolchain.compile import BuildError
 
-Check = Callable[[Subject], list[Outcome]]
-
 PLANNED_MULTIPROCESSORS = 132
 """What a plan is asked for where there is no device to ask: an H100 or H200."""
-
-NATIVE_CHECKS: Mapping[str, Check] = {
-    "compare": check_compare,
-    "poison": check_poison,
-    "determinism": check_determinism,
-    "launch": check_launch,
-    "parity": check_parity,
-}
 
 
 @dataclass(frozen=True)
@@ -134,13 +119,6 @@ class Prepared:
     known: int = 0
     bases: Mapping[str, tuple[Fixture, Case]] = field(default_factory=dict)
     agreed: dict[str, int] = field(default_factory=dict)
-
-
-def usual_checks(device: Device | None) -> tuple[str, ...]:
-    """The checks that a device can prove; ``traffic`` needs the CPU device, ``parity`` is asked for."""
-    tools: tuple[str, ...] = device.tools if device is not None else TOOLS
-    counted = ("traffic",) if device is not None and device.name == "cpu" else ()
-    return ("compare", "poison", *tools, *counted, "determinism", "launch")
 
 
 def argument_of(contract: Contract) -> str:
@@ -362,7 +340,7 @@ def run_checks(
 ) -> list[Outcome]:
     """The outcomes of the checks, with packs and outputs in ``folder``.
 
-    The tools and the count of traffic run beside the other checks, which spend their time in the oracle.
+    Checks that wait for the device run beside the others, which spend their time in the oracle.
     """
     subject = Subject(
         ready.contract,
@@ -379,22 +357,22 @@ def run_checks(
         bases=ready.bases,
         _expected=ready.expected,
     )
-    tools: list[Tool] = [t for t in TOOLS if t in checks]
+    wanted = [spec for spec in SPECS if spec.name in checks]
+    tools = [spec.tool for spec in wanted if spec.tool is not None]
+    own = {spec.name: spec.function for spec in wanted if not spec.beside}
     outcomes: list[Outcome] = []
     with ThreadPoolExecutor(1) as beside:
         waiting = [beside.submit(check_tools, subject, tools)] if tools else []
-        waiting += [beside.submit(check_traffic, subject)] if "traffic" in checks else []
-        for check in checks:
-            if check in NATIVE_CHECKS:
-                progress(f"{ready.contract.name}: {check}")
-                outcomes += NATIVE_CHECKS[check](subject)
+        waiting += [beside.submit(s.function, subject) for s in wanted if s.beside and s.tool is None]
+        for check, function in own.items():
+            progress(f"{ready.contract.name}: {check}")
+            outcomes += function(subject)
         if waiting:
             progress(f"{ready.contract.name}: waiting for what runs beside")
         for done in waiting:
             outcomes += done.result()
     outcomes = _unsuppressed(outcomes, subject)
-    native = {check: run for check, run in NATIVE_CHECKS.items() if check in checks}
-    outcomes = with_tried_repeats(outcomes, subject, native, selected=len(subject.cases) < ready.known)
+    outcomes = with_tried_repeats(outcomes, subject, own, selected=len(subject.cases) < ready.known)
     if (kept := keep_folder(selection, ready.contract)) is not None:
         outcomes = keep_reproductions(outcomes, subject, ready.build, kept)
     return outcomes
@@ -406,7 +384,7 @@ def _unsuppressed(outcomes: Sequence[Outcome], subject: Subject) -> list[Outcome
     source, today = source_file(subject.contract), date.today()
     kept = []
     for outcome in outcomes:
-        if outcome.check in TOOLS:
+        if spec_of(outcome.check).tool is not None:
             used = tuple(str(s) for s in known if s.tool == outcome.check and str(s) in subject.suppressed)
             kept.append(replace(outcome, suppressed=used))
         else:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-from verify.finding.finding import CHECKS
+from verify.check.specs import CHECKS
 from verify.fixture.axes import family_of
 
 _TOKEN = re.compile(r"\s*(\(|\)|[^\s()]+)")

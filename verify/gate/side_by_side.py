@@ -20,11 +20,12 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
+from verify.check.specs import usual_checks
 from verify.contract.discovery import find_contracts
 from verify.device.cpu import CpuDevice
 from verify.device.interface import Device
 from verify.gate.blame import BlamedError, blame
-from verify.gate.gate import Selection, keep_folder, narrowed, notes_of, run_gate, usual_checks
+from verify.gate.gate import Selection, keep_folder, narrowed, notes_of, run_gate
 from verify.report.report import KernelReport, Report
 from verify.system.exec_watch import adopt_orphans
 from verify.system.exit_code import ExitCode

@@ -13,6 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from verify.check.showing import Showing
+from verify.check.specs import spec_of
 from verify.contract.discovery import source_file
 from verify.contract.model import Case, Contract
 from verify.device.interface import DeviceInfo
@@ -30,7 +32,6 @@ from verify.harness.build import (
 )
 from verify.harness.render import render
 from verify.oracle.expectation import OracleError, Quantity, expect
-from verify.report.showing import Showing, showing
 from verify.system.publish import publish_folder
 from verify.system.resources import resource_folder
 from verify.wire.expected import expected_bytes
@@ -76,7 +77,8 @@ def _kept(finding: Finding, case: Case, subject: Subject, build: Build, folder: 
     """The folder of a finding, or empty and why there is none."""
     name = f"{case.id.replace('/', '-')}-{finding.check}"
     try:
-        shown = showing(finding, case, subject.executed(), subject.cases)
+        executed = {run.id: run for run in subject.executed()}
+        shown = spec_of(finding.check).shows(finding, case, executed, subject.cases)
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=folder) as scratch:
             made = Path(scratch) / name

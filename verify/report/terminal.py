@@ -10,7 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from verify.finding.finding import CHECKS, Finding, Outcome, Severity, Verdict
+from verify.check.specs import CHECKS
+from verify.finding.finding import Finding, Outcome, Severity, Verdict
 from verify.finding.kind import Family, family_of_kind
 from verify.report.report import KernelReport, Report, counts
 from verify.system.printable import printable

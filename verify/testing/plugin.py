@@ -18,11 +18,11 @@ import pytest
 from filelock import FileLock
 from rich.text import Text
 
+from verify.check.specs import CHECKS, usual_checks
 from verify.contract.discovery import SUFFIX, contract_files_below
 from verify.device.select import NoDevice
-from verify.finding.finding import CHECKS, Outcome, Severity, Verdict, worse
+from verify.finding.finding import Outcome, Severity, Verdict, worse
 from verify.gate.blame import BlamedError
-from verify.gate.gate import usual_checks
 from verify.report.report import outcome_from_json
 from verify.report.terminal import finding_text
 from verify.system.publish import publish_text

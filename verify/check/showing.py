@@ -1,8 +1,8 @@
-"""How a reproduction folder shows its finding: which runs it does, and what in their end is the finding."""
+"""How a finding is shown again: which runs do it, and what in their end is the finding."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from verify.check.carried import CALLS_BEFORE
@@ -12,9 +12,6 @@ from verify.device.interface import TOOLS, Tool
 from verify.finding.finding import Finding
 from verify.finding.kind import FaultKind
 from verify.wire.run import Run
-
-PLAIN = (*TOOLS, "compare", "poison")
-"""Checks whose runs are the matrix's own."""
 
 
 @dataclass(frozen=True)
@@ -38,22 +35,33 @@ class Showing:
     suite: bool = False
 
 
-def showing(
-    finding: Finding, case: Case, executed: Iterable[Run], cases: Mapping[str, Mapping[str, Case]]
-) -> Showing:
-    """What shows a finding of a case.
+Shows = Callable[[Finding, Case, Mapping[str, Run], Mapping[str, Mapping[str, Case]]], Showing]
+"""What shows a finding of a case: from the session's native runs by id, and the cases of all fixtures."""
 
-    executed: the native runs of the session. cases: of all fixtures, for a finding that takes other calls.
-    """
-    by_id = {run.id: run for run in executed}
-    mine = [run for run in by_id.values() if run.case is case]
-    once = [run for run in mine if run.mode == "once"][:1] or [Run("once", case)]
+
+def by_suite(
+    finding: Finding, case: Case, executed: Mapping[str, Run], cases: Mapping[str, Mapping[str, Case]]
+) -> Showing:
+    """The suite alone can show it; the folder holds the case."""
+    return Showing(tuple(_once(case, executed)), suite=True)
+
+
+def by_matrix(
+    finding: Finding, case: Case, executed: Mapping[str, Run], cases: Mapping[str, Mapping[str, Case]]
+) -> Showing:
+    """For a check whose runs are the matrix's own: these."""
+    if finding.kind == FaultKind.SPLITS:
+        return by_suite(finding, case, executed, cases)
+    return _plain(finding, case, executed, cases)
+
+
+def by_session(
+    finding: Finding, case: Case, executed: Mapping[str, Run], cases: Mapping[str, Mapping[str, Case]]
+) -> Showing:
+    """For a check with runs of its own: the run that the finding names, or those of its mode."""
+    mine = [run for run in executed.values() if run.case is case]
+    once = _once(case, executed)
     details = dict(finding.details)
-    check = finding.check
-    if check in ("traffic", "parity") or finding.kind == FaultKind.SPLITS:
-        return Showing(tuple(once), suite=True)
-    if check in PLAIN:
-        return _plain(finding, case, by_id, cases)
     if finding.where.startswith("pass ") or finding.kind == FaultKind.FAULT_AFTER_ERROR:
         swallowed, broken = (
             r"^@fault .* failed=[^-].* returned=cudaSuccess",
@@ -62,13 +70,13 @@ def showing(
         return Showing((Run("once", case),), alarms=(swallowed, broken), swept=True)
     if finding.where.startswith("refusal "):
         name = finding.where.removeprefix("refusal ")
-        refused = tuple(run for run in by_id.values() if run.id.endswith(f".refuse-{name}"))
+        refused = tuple(run for run in executed.values() if run.id.endswith(f".refuse-{name}"))
         if refused:
             return Showing(refused, alarms=("^@refused .* cudaSuccess", "^@launched .* kernels=[1-9]"))
-    if (named := by_id.get(finding.where.removeprefix("run "))) is not None:
+    if (named := executed.get(finding.where.removeprefix("run "))) is not None:
         return _judged([named])
     if "alone" in details:
-        return _row(finding, by_id)
+        return _row(finding, executed)
     if "seed" in details:
         return Showing(tuple(once), same=tuple(once), seed=int(details["seed"]))
     if "mode" in details:
@@ -76,6 +84,12 @@ def showing(
         racing: Tool | None = "racecheck" if finding.kind.startswith("Race ") else None
         return Showing(shown.runs, shown.judged if racing is None else (), tool=racing)
     return _judged([run for run in mine if run.mode == "repeat"] or once)
+
+
+def _once(case: Case, executed: Mapping[str, Run]) -> list[Run]:
+    """The case's plain run."""
+    plain = [run for run in executed.values() if run.case is case and run.mode == "once"]
+    return plain[:1] or [Run("once", case)]
 
 
 def _judged(runs: Iterable[Run]) -> Showing:
