@@ -41,13 +41,15 @@ make_environment() {
         'import hashlib, sys; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest())')
     made=$(cat "$folder/complete" 2>/dev/null || true)
     if [ ! -x "$PYTHON" ] || [ "${made%% *}" != "$from" ]; then
+        # shellcheck disable=SC2086
+        set -- "$@" ${made#"${made%% *}"}  # what was in it before comes back: whoever put it there still needs it
         made=$from
         "$BASE_PYTHON" -m venv --clear "$folder" ||
             stop "$BASE_PYTHON cannot make a virtual environment: install its venv module (apt install python3-venv)"
     fi
     local extra missing=()
     for extra in "$@"; do
-        case " $made " in *" $extra "*) ;; *) missing+=("$extra") ;; esac
+        case " $made ${missing[*]:-} " in *" $extra "*) ;; *) missing+=("$extra") ;; esac
     done
     [ ${#missing[@]} -gt 0 ] || return 0
     echo "filling $folder: ${missing[*]} (once; needs the network)" >&2

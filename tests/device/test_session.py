@@ -7,7 +7,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from pathlib import Path
+from typing import Any
 
 from verify.device.interface import Job, RunResult, RunStatus
 from verify.device.session import Command, Session, run_session
@@ -30,11 +32,12 @@ def session(
     runs: Sequence[str] = ("a", "b", "c"),
     timeout: float = 20,
     skip: Callable[[str, Mapping[str, RunResult]], str] = lambda run, ends: "",
+    **more: Any,
 ) -> Session:
     """A session over a harness whose body is Python; ``wanted`` are the runs that it is asked for."""
     script = tmp_path / "harness.py"
     script.write_text(f"{PRELUDE}\nwanted = sys.argv[2:]\n{body}")
-    job = Job(script, tmp_path / "pack", runs, tmp_path / "out", timeout=timeout, skip=skip)
+    job = Job(script, tmp_path / "pack", runs, tmp_path / "out", timeout=timeout, skip=skip, **more)
 
     def command(index: int, pending: Sequence[str]) -> Command:
         return Command((sys.executable, str(script), str(job.out), *pending), os.environ)
@@ -106,6 +109,33 @@ def test_a_silent_run_is_given_up_when_it_is_known_to_hang_elsewhere(tmp_path: P
     ended = session(tmp_path, body, timeout=500, skip=skip)
     assert statuses(ended) == [RunStatus.DONE, RunStatus.LEFT_OUT, RunStatus.DONE]
     assert ended.results["b"].error == "it hung natively"
+
+
+def test_a_run_has_the_limit_that_others_have_shown_to_be_enough(tmp_path: Path) -> None:
+    """Fault: a hang waits the whole limit, though runs of the same build have taken a blink."""
+    shown: dict[str, float] = {}
+
+    def limit(run: str) -> float:
+        assert set(shown) <= {"a", "b"}
+        return 1.5 if shown else inf
+
+    body = "for r in wanted:\n begin(r)\n time.sleep(600 if r == 'c' else 0.2)\n done(r)"
+    ended = session(tmp_path, body, timeout=500, limit=limit, took=shown.__setitem__)
+    assert statuses(ended) == [RunStatus.DONE, RunStatus.DONE, RunStatus.TIMEOUT]
+    assert ended.results["c"].error == "no end within 1.5 s"
+    assert all(0.15 < seconds < 20 for seconds in shown.values()) and set(shown) == {"a", "b"}
+
+
+def test_what_another_process_shows_meanwhile_shortens_a_wait(tmp_path: Path) -> None:
+    """Fault: the first run of a process hangs, and what its neighbours find out comes too late for it."""
+    asked: list[str] = []
+
+    def limit(run: str) -> float:
+        asked.append(run)
+        return inf if len(asked) < 3 else 2.0
+
+    ended = session(tmp_path, "begin('a'); time.sleep(600)", ("a",), timeout=500, limit=limit)
+    assert ended.results["a"].error == "no end within 2 s"
 
 
 def test_after_a_hang_the_others_have_less_time(tmp_path: Path) -> None:

@@ -6,9 +6,11 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 
 from verify.check.hangs import NATIVE, Hangs
+from verify.check.pace import Pace
 from verify.contract.model import Case, Contract
 from verify.device.interface import Capability, Device, Execution, Job, RunResult, RunStatus, Tool
 from verify.fixture.resolve import PlanQuestion, ResolvedFixture
@@ -17,21 +19,21 @@ from verify.oracle.expectation import Quantity, expect
 from verify.wire.pack import CaseFiles, RunOutput, read_output, write_pack
 from verify.wire.run import Run
 
+RUN_SECONDS = "VERIFY_RUN_SECONDS"
+
 MOST_SECONDS = 1_000_000
 """Eleven days. A run without a limit would hang a CI that nobody looks at."""
 
 
 def run_seconds() -> float:
     """What one run may take before its process is ended and the run is a hang: VERIFY_RUN_SECONDS, or 120."""
-    text = os.environ.get("VERIFY_RUN_SECONDS", "120")
+    text = os.environ.get(RUN_SECONDS, "120")
     try:
         seconds = float(text)
     except ValueError:
         seconds = 0.0
     if not 1 <= seconds <= MOST_SECONDS:
-        raise ValueError(
-            f"VERIFY_RUN_SECONDS: must be a number of seconds from 1 to {MOST_SECONDS}, is {text!r}"
-        )
+        raise ValueError(f"{RUN_SECONDS}: must be a number of seconds from 1 to {MOST_SECONDS}, is {text!r}")
     return seconds
 
 
@@ -77,6 +79,7 @@ class Subject:
     _expected: dict[str, Mapping[str, Quantity]] = field(default_factory=dict)
     _ran: dict[str, Ran] = field(default_factory=dict)
     _hangs: Hangs = field(default_factory=Hangs)
+    _pace: Pace = field(default_factory=Pace)
     _files: CaseFiles = field(init=False)
 
     def __post_init__(self) -> None:
@@ -129,6 +132,7 @@ class Subject:
         unless they are asked for ``again``.
         """
         lane, by_id = tool or NATIVE, {run.id: run for run in runs}
+        measured = RUN_SECONDS not in os.environ  # or its limit is what was asked for
 
         def skip(run: str, ends: Mapping[str, RunResult]) -> str:
             self._hangs.note(lane, runs, ends)
@@ -150,6 +154,8 @@ class Subject:
             options=options or {},
             environment={**quick, **self.environment},
             skip=skip,
+            limit=lambda run: self._pace.limit(lane, by_id[run]) if measured else inf,
+            took=lambda run, seconds: self._pace.took(lane, by_id[run], seconds),
         )
         execution = self.device.execute(job, lambda run: self.progress(f"{tool or 'native'} {run}"))
         self._hangs.note(lane, runs, execution.results)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -45,6 +47,7 @@ def run(
     [bold]verify run[/] proves every kernel of the suite, [bold]verify run flash_decode -k wrap[/] three
     fixtures of one, [bold]verify run mine/kernel.cu[/] your own, with its contract beside it.
     """
+    began = time.monotonic()  # the build of the CPU device counts as well
     options.require_folder(findings)
     contracts = options.contracts(kernels)
     choice = select_device(device)
@@ -56,6 +59,7 @@ def run(
     )
     with progress_line(quiet) as progress:
         report = run_kernels(selection, chosen, missing, progress)
+    report = replace(report, seconds=time.monotonic() - began)
     if as_json_text:
         out.print_json(json.dumps(as_json(report)))
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
+from math import inf
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -98,7 +99,8 @@ class RunResult:
 @dataclass(frozen=True)
 class Job:
     """A pack of runs for one harness binary. only: run ids to do (all when empty).
-    timeout: seconds that one run may take before its process is ended.
+    timeout: seconds that one run may take before its process is ended; limit: fewer, from its id, asked as it
+    begins. took: told the seconds of each run that ended well.
     options: tool options beyond the always-set ones, by name.
     skip: asked for every run still to do before each process, with the ends so far, and now and then for a
     silent run, with none: why the run is left out or given up, empty to do it."""
@@ -112,6 +114,8 @@ class Job:
     options: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     skip: Callable[[str, Mapping[str, RunResult]], str] = lambda run, ends: ""
+    limit: Callable[[str], float] = lambda run: inf
+    took: Callable[[str, float], None] = lambda run, seconds: None
 
 
 @dataclass(frozen=True)
@@ -133,8 +137,6 @@ class Execution:
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     faults: Mapping[str, Sequence[str]] = field(default_factory=dict)
     buffers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-
-
 
 
 class Device(Protocol):

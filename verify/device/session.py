@@ -98,7 +98,11 @@ class Session:
 
 @dataclass
 class _Progress:
-    """What the markers of one process have said so far."""
+    """What the markers of one process have said so far.
+
+    since: when the current run began. took: seconds of runs that ended well, to be passed on. limit: seconds
+    that the current run has.
+    """
 
     wanted: frozenset[str]
     begun: list[str] = field(default_factory=list)
@@ -109,6 +113,9 @@ class _Progress:
     ends: dict[str, tuple[RunStatus, str]] = field(default_factory=dict)
     tail: deque[str] = field(default_factory=lambda: deque(maxlen=TAIL_LINES))
     given_up: str = ""
+    since: float = 0.0
+    took: list[tuple[str, float]] = field(default_factory=list)
+    limit: float = 0.0
 
     def read(self, line: str) -> bool:
         """Take one line of output; True when it was a marker of a run of this process."""
@@ -120,7 +127,7 @@ class _Progress:
         word, run, text = marker[1], marker[2], marker[3] or ""
         if word == "begin":
             self.begun.append(run)
-            self.current = run
+            self.current, self.since = run, time.monotonic()
         elif word == "launched":
             count = _KERNELS.search(text)
             self.kernels[run] = int(count[1]) if count else 0
@@ -143,6 +150,7 @@ class _Progress:
         else:
             self.ends.setdefault(run, (RunStatus.DONE, ""))
             self.current = None
+            self.took.append((run, time.monotonic() - self.since))
         return True
 
 
@@ -185,7 +193,7 @@ def run_session(
         hung = any(result.status is RunStatus.TIMEOUT for result in results.values())
         limit = max(1.0, job.timeout / AFTER_A_HANG) if hung else job.timeout
         end, state = _one_process(job, index, pending, command_for(index, pending), limit, progress)
-        _charge(job, end, state, limit, results)
+        _charge(job, end, state, results)
         faults |= {run: tuple(lines) for run, lines in state.faults.items()}
         buffers |= state.buffers
         settled = tuple(run for run in pending if run in results)
@@ -227,7 +235,7 @@ def _one_process(
                 end = ProcessEnd(command.argv, 127, False, (), (), tuple(state.tail), stderr, 0.0)
                 return end, state
             try:
-                killed = _follow(process, state, limit, job.skip, progress)
+                killed = _follow(process, state, limit, job, progress)
             finally:
                 end_group(process)
     tail = (*state.tail, *_last_lines(stderr))[-TAIL_LINES:]
@@ -241,26 +249,31 @@ def _follow(
     process: subprocess.Popen[bytes],
     state: _Progress,
     limit: float,
-    skip: Callable[[str, Mapping[str, RunResult]], str],
+    job: Job,
     progress: Progress | None,
 ) -> bool:
     """Read standard output until it closes and the process ends. True when it has to be ended first.
 
-    Each marker starts the clock again, so the limit holds for one run, however many the process does. A run
-    that turns out meanwhile not to be worth waiting for (``skip``) is given up.
+    Each marker starts the clock again, so the limit holds for one run, however many the process does; it is
+    asked again now and then, for other processes may find out meanwhile how long runs take. A run that turns
+    out not to be worth waiting for (``skip``) is given up.
     """
     assert process.stdout is not None
-    deadline = time.monotonic() + limit + STARTUP_SECONDS
+    heard = time.monotonic()
+    deadline = heard + limit + STARTUP_SECONDS
     buffered = b""
     descriptor = process.stdout.fileno()
     with selectors.DefaultSelector() as selector:
         selector.register(descriptor, selectors.EVENT_READ)
         while True:
+            if state.current is not None:
+                state.limit = min(limit, job.limit(state.current))
+                deadline = heard + state.limit
             left = deadline - time.monotonic()
             if not selector.select(max(0.0, min(left, LOOK_AGAIN_SECONDS))):
                 if left <= LOOK_AGAIN_SECONDS:
                     return True
-                if state.current is not None and (why := skip(state.current, {})):
+                if state.current is not None and (why := job.skip(state.current, {})):
                     state.given_up = why
                     return True
                 continue
@@ -269,7 +282,10 @@ def _follow(
             for raw in lines if chunk else [*lines, buffered]:
                 line = raw.decode(errors="replace").rstrip("\r")
                 if state.read(line):
-                    deadline = time.monotonic() + limit
+                    heard = time.monotonic()
+                    deadline = heard + limit
+                    while state.took:
+                        job.took(*state.took.pop())
                     if progress is not None and "@begin " in line:
                         progress(state.begun[-1])
             if not chunk:
@@ -281,7 +297,7 @@ def _follow(
     return False
 
 
-def _charge(job: Job, end: ProcessEnd, state: _Progress, limit: float, results: dict[str, RunResult]) -> None:
+def _charge(job: Job, end: ProcessEnd, state: _Progress, results: dict[str, RunResult]) -> None:
     """Give every run that this process settled its result, and charge the one that it died or hung in."""
     for run, (status, text) in state.ends.items():
         output: Path | None = job.out / f"{run}.out"
@@ -294,7 +310,7 @@ def _charge(job: Job, end: ProcessEnd, state: _Progress, limit: float, results: 
     if state.current is not None:
         run = state.current
         status = RunStatus.TIMEOUT if end.killed else RunStatus.FAULT
-        error = f"no end within {limit:g} s" if end.killed else f"the process died: {end.cause}"
+        error = f"no end within {state.limit:.3g} s" if end.killed else f"the process died: {end.cause}"
         if state.given_up:
             status, error = RunStatus.LEFT_OUT, state.given_up
         results.setdefault(run, RunResult(run, status, None, state.kernels.get(run, 0), error))
