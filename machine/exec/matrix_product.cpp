@@ -1,6 +1,7 @@
 #include "matrix_product.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <vector>
 
@@ -196,7 +197,8 @@ const Inst* product(const Inst& i, Warp& w, Mask mask) {
   const Product& p = *reinterpret_cast<const Product*>(i.imm);
   if (w.follows) [[unlikely]] product_undefined(w, p, slots, m.lanes);
   if (p.tiles_down != 0 && m.lanes == kFullMask) return by_tiles(w, p, slots), &i + 1;
-  static thread_local std::vector<u64> a, b, c, d;
+  thread_local auto& scratch = *new std::array<std::vector<u64>, 4>;  // outlives the thread's destructors
+  auto& [a, b, c, d] = scratch;
   gather(w, p.fragment[1], slots + p.starts[1], a);
   gather(w, p.fragment[2], slots + p.starts[2], b);
   gather(w, p.fragment[3], slots + p.starts[3], c);

@@ -130,7 +130,7 @@ void compute(const Flow& flow, const Inst& i, Warp& w, Mask mask) {
     Origin origin;
   };
   const unsigned writes = static_cast<unsigned>(flow.writes.size());
-  static thread_local std::vector<Result> results;
+  thread_local auto& results = *new std::vector<Result>;  // outlives the thread's destructors
   if (results.size() < std::size_t{writes} * kWarp) results.resize(std::size_t{writes} * kWarp);
   for_lanes(touched, [&](unsigned l) {
     const Mask bit = Mask{1} << l;

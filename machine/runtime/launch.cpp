@@ -18,9 +18,10 @@ struct Configuration {
   cudaStream_t stream;
 };
 
-// What <<<...>>> pushed, taken by the host stub right after.
+// What <<<...>>> pushed, taken by the host stub right after. Exit handlers and static destructors launch as well, when
+// the first thread's own variables are gone.
 std::vector<Configuration>& pushed() {
-  thread_local std::vector<Configuration> stack;
+  thread_local auto& stack = *new std::vector<Configuration>;
   return stack;
 }
 

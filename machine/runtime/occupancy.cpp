@@ -16,7 +16,7 @@ constexpr unsigned kRegisterUnit = 8;
 constexpr unsigned kGuessedRegisters = 32;  // the most that does not limit occupancy
 
 const std::map<std::string, unsigned>& register_counts(const Program& program) {
-  static std::map<const Program*, std::map<std::string, unsigned>> known;
+  static auto& known = *new std::map<const Program*, std::map<std::string, unsigned>>;  // outlives static destructors
   auto found = known.find(&program);
   if (found != known.end()) return found->second;
   auto& counts = known[&program];
