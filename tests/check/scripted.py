@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -69,7 +69,7 @@ def build(fixture: str, profile: str = "normal", rows: int = 2, contract: Contra
     return Case(contract, fixture, profile, symbols, {"auto": 5}, arrays)
 
 
-def record(tool: Tool, kind: str, line: int = 7, function: str = "double", **more: Any) -> ToolRecord:
+def record(tool: str, kind: str, line: int = 7, function: str = "double", **more: Any) -> ToolRecord:
     place = SourceLine("k.cu", line)
     return ToolRecord(tool, kind, f"{kind} somewhere", function=function, source=place, **more)
 
@@ -92,7 +92,7 @@ class ScriptedDevice:
 
     script: Callable[[Job], Execution]
     trips: Availability = WORKS
-    name: str = "gpu"
+    name: Literal["gpu", "cpu"] = "gpu"
     tools: tuple[Tool, ...] = TOOLS
     jobs: list[Job] = field(default_factory=list)
 
@@ -111,6 +111,9 @@ class ScriptedDevice:
         self.jobs.append(job)
         return self.script(job)
 
+    def variants(self, architectures: Sequence[str]) -> tuple[ScriptedDevice, ...]:
+        return (self,)
+
     def notes(self) -> tuple[str, ...]:
         return ()
 
@@ -127,6 +130,7 @@ def done(job: Job, **more: Any) -> Execution:
 class ScriptedSubject(Subject):
     """Native runs leave what ``leaves`` says."""
 
+    device: ScriptedDevice
     leaves: Callable[[Run], RunOutput] = right_output
     asked: list[Run] = field(default_factory=list)
 
@@ -158,7 +162,7 @@ def subject(
         resolved,
         cases,
         folder / "harness",
-        ScriptedDevice(script, trips),  # type: ignore[arg-type]
+        ScriptedDevice(script, trips),
         folder / "scratch",
         argument="double",
         bases={r.fixture.name: (r.fixture, cases[r.fixture.name]["normal"]) for r in resolved[:1]},

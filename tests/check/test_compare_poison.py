@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.check.twice_kernel import prior_of, right, subject
+from tests.check.twice_kernel import Kernel, ScriptedSubject, prior_of, right, subject
 from verify.check.compare import check_compare
 from verify.check.poison import check_poison
 from verify.contract.formats import encode, format_of
@@ -22,10 +24,10 @@ def kinds(outcome: Outcome) -> set[str]:
     return {f.kind for f in outcome.findings}
 
 
-def changed(at: tuple[int, int], change):
+def changed(at: tuple[int, int], change: Callable[[Any, Run], Any]) -> Kernel:
     """A kernel that is right but for one element."""
 
-    def kernel(run):
+    def kernel(run: Run) -> np.ndarray:
         out = right(run).copy()
         out[at] = change(out[at], run)
         return out
@@ -51,6 +53,7 @@ def test_one_element_one_step_off_is_outside_its_bound() -> None:
 def test_nan_is_a_finding() -> None:
     """NaN compares false with everything, so a judge that asks 'is the error large?' passes it."""
     nan = format_of("bf16").quiet_nan
+    assert nan is not None
     (outcome,) = check_compare(subject(changed((0, 0), lambda bits, run: nan ^ 1)))
     assert "NaN where none belongs" in kinds(outcome)
 
@@ -65,7 +68,7 @@ def test_negative_zero_is_not_bit_equal_in_an_exact_profile() -> None:
     """Bit equality means bits: a lost sign shows in the sign of zero first."""
     zero = encode("bf16", np.zeros(1))[0]
 
-    def kernel(run):
+    def kernel(run: Run) -> np.ndarray:
         out = right(run).copy()
         out[out == zero] |= 0x8000
         return out
@@ -81,7 +84,7 @@ def test_unwritten_element_is_named() -> None:
 
 
 @pytest.mark.parametrize("kernel", [prior_of, lambda run: np.zeros((3, 5), np.uint16)])
-def test_kernel_that_does_nothing(kernel) -> None:
+def test_kernel_that_does_nothing(kernel: Kernel) -> None:
     """Stale output and zeros are the two ways in which nothing looks like something."""
     for check in (check_compare, check_poison):
         assert check(subject(kernel))[0].verdict is Verdict.FINDINGS
@@ -121,7 +124,7 @@ def test_run_that_does_not_end_well(status: RunStatus, verdict: Verdict) -> None
 def test_compare_without_power_is_unsure_and_a_finding_outlives_it() -> None:
     """A bound under which nothing can fail must not read clean; NaN where none belongs stays a finding."""
 
-    def vacuous(kernel=right):
+    def vacuous(kernel: Kernel = right) -> ScriptedSubject:
         made = subject(kernel)
         wide = dataclasses.replace(
             made.contract,
@@ -152,7 +155,7 @@ def test_a_wrong_value_that_equals_the_fill_by_chance_is_no_unwritten_output() -
 def test_the_case_that_localises_best_comes_first() -> None:
     """A finding of bit equality, or of one wrong element, says more than one of the whole output."""
 
-    def kernel(run):
+    def kernel(run: Run) -> np.ndarray:
         out = right(run).copy()
         if run.case.profile == "exact":
             out[1, 1] += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -162,7 +162,9 @@ def test_other_bits_under_another_schedule_are_a_finding(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("device", "found"), [("cpu", ["device memory kept"]), ("gpu", [])])
-def test_memory_that_calls_keep_is_a_finding(tmp_path: Path, device: str, found: list[str]) -> None:
+def test_memory_that_calls_keep_is_a_finding(
+    tmp_path: Path, device: Literal["gpu", "cpu"], found: list[str]
+) -> None:
     """Fault: a launcher that leaks a little in each call passes; or what others take of a GPU is told."""
 
     def leaves(run: Run) -> RunOutput:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ def interposer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch, "build_interposer", lambda: Path("interposer.so"))
 
 
-def sweeps(lines: Sequence[str] = SWEPT):
+def sweeps(lines: Sequence[str] = SWEPT) -> Callable[[Job], Execution]:
     """A device on which the sweep says these lines."""
     return lambda job: done(job, faults=dict.fromkeys(job.runs, lines))
 

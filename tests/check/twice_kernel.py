@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -68,7 +69,7 @@ class ScriptedSubject(Subject):
     statuses: Mapping[str, RunStatus] = field(default_factory=dict)
     intrusions: tuple[Intrusion, ...] = ()
 
-    def execute(self, runs) -> dict[str, Ran]:  # type: ignore[no-untyped-def]
+    def execute(self, runs: Iterable[Run]) -> dict[str, Ran]:
         """Call the kernel for each run."""
         return {run.id: self._ran_of(run) for run in runs}
 
@@ -91,20 +92,21 @@ class ScriptedSubject(Subject):
         return Ran(run, RunResult(run.id, RunStatus.DONE, Path("out"), 1), output)
 
 
-class _Named:
-    name = "gpu"
-    tools = ()
-    capabilities = GpuDevice().capabilities
-
-
-def subject(kernel: Kernel = right, **changes: object) -> ScriptedSubject:
+def subject(kernel: Kernel = right, **changes: Any) -> ScriptedSubject:
     """A subject of one fixture whose kernel is ``kernel``."""
     fixture = Fixture("twice", "small", "A fixture of fifteen elements.", {"rows": 3, "columns": 5})
     resolved = ResolvedFixture(fixture, {"rows": 3, "columns": 5})
     cases = {p.name: build_case(CONTRACT, resolved, p) for p in CONTRACT.profiles}
     return ScriptedSubject(
-        CONTRACT, (resolved,), {"small": cases}, Path("h"), _Named(), Path("s"), kernel=kernel, **changes
-    )  # type: ignore[arg-type]
+        CONTRACT,
+        (resolved,),
+        {"small": cases},
+        Path("h"),
+        GpuDevice(tools=()),
+        Path("s"),
+        kernel=kernel,
+        **changes,
+    )
 
 
 def values(storage: np.ndarray) -> np.ndarray:

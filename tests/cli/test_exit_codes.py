@@ -32,7 +32,7 @@ def begin(contract: Path, lines: str) -> None:
 
 def listed(contract: Path, **how: object) -> subprocess.CompletedProcess[str]:
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **how}
-    return subprocess.run(  # type: ignore[call-overload, no-any-return]
+    return subprocess.run(  # type: ignore[call-overload]
         LIST, cwd=contract.parents[1], text=True, timeout=60, check=False, **streams
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,11 +12,11 @@ from verify import Buffer, Global, Refusal
 from verify.contract.compared import Intermediate
 from verify.contract.consistency import contradictions
 from verify.contract.discovery import find_contracts
-from verify.contract.model import Plan
+from verify.contract.model import Contract, Plan
 from verify.contract.symbols import DtypeChoice, Symbol
 
 
-def row_softmax():
+def row_softmax() -> Contract:
     return find_contracts([str(Path(__file__).parents[2] / "examples" / "row_softmax")])[0]
 
 
@@ -52,7 +53,7 @@ def test_right_contracts_have_no_contradiction() -> None:
         ({"plan": Plan("p", "r", (), args=("rows", "sms"))}, "p: args: 'sms'"),
     ],
 )
-def test_misspelt_name(change: dict, said: str) -> None:
+def test_misspelt_name(change: dict[str, Any], said: str) -> None:
     """One line, with file and field and what there is."""
     contract = dataclasses.replace(row_softmax(), **change)
     lines = list(contradictions(contract, Path("c.py")))

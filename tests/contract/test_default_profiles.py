@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,9 +20,13 @@ from verify.oracle.expectation import expect
 from verify.oracle.tracked import Tracked
 
 F = np.float32
+Kernel = Callable[[Any, Any], Any]
+Model = Callable[[Tracked, Tracked], Tracked]
 
 
-def cases_of(reference, model, *, rows: int = 4, columns: int = 33, dtype: str = "f32") -> tuple[Case, ...]:
+def cases_of(
+    reference: Kernel, model: Model, *, rows: int = 4, columns: int = 33, dtype: str = "f32"
+) -> tuple[Case, ...]:
     contract = Contract(
         name="rows",
         source="rows.cu",
@@ -39,7 +44,7 @@ def cases_of(reference, model, *, rows: int = 4, columns: int = 33, dtype: str =
     return build_cases(contract, ResolvedFixture(Fixture("rows", "one", "One.", symbols), symbols))
 
 
-def wrong_profiles(cases: tuple[Case, ...], kernel: Callable) -> set[str]:
+def wrong_profiles(cases: tuple[Case, ...], kernel: Kernel) -> set[str]:
     """Profiles in which a single-precision kernel leaves its bounds."""
     found = set()
     for case in cases:
@@ -65,7 +70,7 @@ def test_each_kind_of_row_occurs(dtype: str, rows: int) -> None:
     assert all((np.abs(by_name[n].f64("weight")) > fmt.smallest_normal).any() for n in by_name)
 
 
-def softmax(x, w):
+def softmax(x: np.ndarray, w: np.ndarray) -> Any:
     e = np.exp(x - x.max(-1, keepdims=True))
     return e / e.sum(-1, keepdims=True)
 
@@ -75,7 +80,7 @@ def softmax_model(x: Tracked, w: Tracked) -> Tracked:
     return e / t.total(e, -1)[:, None]
 
 
-def rms(x, w, epsilon: float = 1e-6):
+def rms(x: np.ndarray, w: np.ndarray, epsilon: float = 1e-6) -> Any:
     mean = (x * x).sum(-1, keepdims=True) / x.dtype.type(x.shape[-1])
     return x / np.sqrt(mean + x.dtype.type(epsilon)) * w
 
@@ -85,7 +90,7 @@ def rms_model(x: Tracked, w: Tracked, epsilon: float = 1e-6) -> Tracked:
     return x * t.rsqrt(mean + epsilon) * w
 
 
-def spread(x, w, epsilon: float = 1e-5):
+def spread(x: np.ndarray, w: np.ndarray, epsilon: float = 1e-5) -> Any:
     centred = x - x.sum(-1, keepdims=True) / x.dtype.type(x.shape[-1])
     return centred / np.sqrt(
         (centred * centred).sum(-1, keepdims=True) / x.dtype.type(x.shape[-1]) + F(epsilon)
@@ -107,12 +112,12 @@ RIGHT = {
 
 @pytest.mark.parametrize(("kernel", "model"), RIGHT.values(), ids=RIGHT)
 @pytest.mark.parametrize("rows", [1, 4])
-def test_right_kernels_are_silent(kernel: Callable, model: Callable, rows: int) -> None:
+def test_right_kernels_are_silent(kernel: Kernel, model: Model, rows: int) -> None:
     """Catches a profile that right single-precision code cannot get through."""
     assert not wrong_profiles(cases_of(kernel, model, rows=rows), kernel)
 
 
-def scaled(x, guard: bool):
+def scaled(x: np.ndarray, guard: bool) -> Any:
     """Through a scale of the row's largest magnitude, and back."""
     top = np.abs(x).max(-1, keepdims=True)
     scale = np.where(top > 0, top, 1) if guard else top
@@ -131,7 +136,7 @@ def test_a_zero_row_is_divided_by_itself() -> None:
 def test_a_reciprocal_of_a_denormal_scale_is_infinite() -> None:
     """Catches default profiles without a denormal row: multiplying by 1 / scale overflows there alone."""
 
-    def reciprocal(x, w):
+    def reciprocal(x: np.ndarray, w: np.ndarray) -> Any:
         top = np.abs(x).max(-1, keepdims=True) / F(8)
         return np.where(top > 0, x * (F(1) / top) * top, x)
 
@@ -142,7 +147,7 @@ def test_a_reciprocal_of_a_denormal_scale_is_infinite() -> None:
 def test_a_spread_as_a_difference_of_squares_is_negative() -> None:
     """Catches default profiles without a constant row other than 1: rounding makes its spread negative."""
 
-    def squares(x, w):
+    def squares(x: np.ndarray, w: np.ndarray) -> Any:
         n = F(x.shape[-1])
         mean = x.sum(-1, keepdims=True) / n
         return (x - mean) / np.sqrt((x * x).sum(-1, keepdims=True) / n - mean * mean)

@@ -27,6 +27,11 @@ RIGHT = Contract(
 X = Buffer("x", "f32", ("rows",))
 
 
+def wrong(**fields: Any) -> Buffer:
+    """X with fields of other types than they are declared as."""
+    return replace(X, **fields)
+
+
 def torch_like(case: object) -> dict[str, object]:
     return {}
 
@@ -48,14 +53,17 @@ def test_right_contracts_pass() -> None:
         ({"symbols": "rows"}, "symbols: must be a tuple, is 'rows'"),
         ({"buffers": X}, "buffers: must be a tuple, is Buffer(...)"),
         ({"buffers": (X, "y")}, "buffers: number 2: must be a Buffer, is 'y'"),
-        ({"buffers": (replace(X, shape="rows"),)}, "x: shape: must be a tuple, is 'rows'"),
-        ({"buffers": (replace(X, align="16"),)}, "x: align: must be an integer, is '16'"),
+        ({"buffers": (wrong(shape="rows"),)}, "x: shape: must be a tuple, is 'rows'"),
+        ({"buffers": (wrong(align="16"),)}, "x: align: must be an integer, is '16'"),
         (
-            {"buffers": (replace(X, role="output"),)},
+            {"buffers": (wrong(role="output"),)},
             "x: role: must be in or out or inout or workspace, is 'output'",
         ),
-        ({"buffers": (replace(X, overread="mask"),)}, "x: overread: must be strict or masked, is 'mask'"),
-        ({"buffers": (replace(X, live=(True,)),)}, "x: live: must be a function, is (True,)"),
+        (
+            {"buffers": (wrong(overread="mask"),)},
+            "x: overread: must be strict or masked, is 'mask'",
+        ),
+        ({"buffers": (wrong(live=(True,)),)}, "x: live: must be a function, is (True,)"),
         ({"symbols": (Symbol("rows", "integer"),)}, "rows: kind: must be int or float or ints, is 'integer'"),  # type: ignore[arg-type]
         ({"symbols": (Symbol("rows", minimum="1"),)}, "rows: minimum: must be an integer, is '1'"),  # type: ignore[arg-type]
         ({"entry": "k"}, "entry: must be a Launcher or a Global or a tuple, is 'k'"),

@@ -59,7 +59,13 @@ def record(out: Path, recording: Recording) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     stem = folder / recording.name
     logs = ["--log-file", f"{stem}.txt", "--xml", "--save", f"{stem}.xml"]
-    argv = [recording.sanitizer, *arguments(recording.tool, recording.version), *logs, *recording.command]
+    argv: list[str | Path] = [
+        recording.sanitizer,
+        *arguments(recording.tool, recording.version),
+        *logs,
+        *recording.command,
+    ]
+    kept: dict[str, object]
     try:
         end = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
         kept = {"code": end.returncode, "stdout": end.stdout, "stderr": end.stderr}
@@ -83,7 +89,7 @@ def main() -> None:
     sources = [FAULTS, *sorted(TRIPWIRES.glob("*.cu"))]
     with ThreadPoolExecutor(options.jobs) as pool:
         faults, *tripwires = pool.map(lambda source: build(source, programs, options.arch), sources)
-        commands = {name: (str(faults), name) for name in NAMES}
+        commands: dict[str, tuple[str, ...]] = {name: (str(faults), name) for name in NAMES}
         commands |= {f"tripwire_{program.stem}": (str(program),) for program in tripwires}
         recordings = [
             Recording(sanitizer, version_of(sanitizer), tool, name, command)

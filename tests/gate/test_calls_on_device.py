@@ -66,7 +66,7 @@ def verify(tmp_path: Path, device_name: str) -> Verify:
             for i, (name, limit) in enumerate(limits.items())
         ]
         (tmp_path / "counting.toml").write_text('kernel = "counting"\n' + "".join(fixtures))
-        contracts = tuple(find_contracts([tmp_path]))
+        contracts = tuple(find_contracts([str(tmp_path)]))
         selection = Selection(contracts, checks=checks, architecture="sm_90", keep=keep)
         return run_gate(selection, device, "", lambda text: None)
 

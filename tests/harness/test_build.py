@@ -79,7 +79,7 @@ def key_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Contrac
         ("", ("-include=own.cuh",)),
         ("", ("-Iown", "-include=own.cuh")),
         ('#if __has_include("own.cuh")\n#include "own.cuh"\n#endif', ()),
-        ('#define AS_TEXT(x) #x\n#define NAMED(x) AS_TEXT(x.cuh)\n#include NAMED(own)', ()),
+        ("#define AS_TEXT(x) #x\n#define NAMED(x) AS_TEXT(x.cuh)\n#include NAMED(own)", ()),
         ('#ifndef __CUDA_ARCH__\n#include "own.cuh"\n#endif', ()),
         ('#if __CUDA_ARCH__ == 800\n#include "own.cuh"\n#endif', ()),
         ('#if __CUDA_ARCH__ == 900\n#include "own.cuh"\n#endif', ()),
@@ -101,9 +101,7 @@ def test_whatever_is_included_is_part_of_the_key(
     assert key_of(contract) != first
 
 
-def test_a_header_that_appears_is_part_of_the_key(
-    tmp_path: Path, key_of: Callable[[Contract], str]
-) -> None:
+def test_a_header_that_appears_is_part_of_the_key(tmp_path: Path, key_of: Callable[[Contract], str]) -> None:
     """Fault: only the files that were read are looked at, not those that were looked for."""
     kernel = (GUARDED.directory / "guarded.cu").read_text()
     asks = '#if __has_include("fast.cuh")\nint fast = 1;\n#endif\n'

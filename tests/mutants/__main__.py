@@ -106,15 +106,15 @@ def _selected(kernels: Sequence[str], expression: str | None) -> list[Mutant]:
 def table(trials: Sequence[Trial]) -> str:
     """One line a mutant: fate, name, the checks that must report it, those that did, seconds, the fault."""
     rows = [("fate", "mutant", "expected", "reported by", "s", "fault")]
-    for trial in trials:
+    for one in trials:
         rows.append(
             (
-                str(trial.fate),
-                trial.mutant.name,
-                " ".join(trial.mutant.expected(trial.device)),
-                " ".join(trial.reported_by) or "-",
-                f"{trial.seconds:.1f}",
-                trial.mutant.fault,
+                str(one.fate),
+                one.mutant.name,
+                " ".join(one.mutant.expected(one.device)),
+                " ".join(one.reported_by) or "-",
+                f"{one.seconds:.1f}",
+                one.mutant.fault,
             )
         )
     widths = [max(len(row[i]) for row in rows) for i in range(5)]

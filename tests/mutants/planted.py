@@ -7,6 +7,7 @@ import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from verify.check.specs import CHECKS
 from verify.contract.discovery import source_file
@@ -66,13 +67,13 @@ def mutants_of(kernel: str) -> tuple[Mutant, ...]:
     return tuple(_mutant(kernel, file, row) for row in document["mutant"])
 
 
-def _mutant(kernel: str, file: Path, row: dict[str, object]) -> Mutant:
+def _mutant(kernel: str, file: Path, row: dict[str, Any]) -> Mutant:
     at = f"{file}: {row.get('name', '?')}"
     for key in row.keys() - _KEYS:
         raise MutantError(f"{at}: {key}: is not one of {', '.join(sorted(_KEYS))}")
     for key in {"name", "fault"} - row.keys():
         raise MutantError(f"{at}: {key}: is missing")
-    lists = {key: tuple(row.get(key, ())) for key in ("checks", "gpu", "cpu")}  # type: ignore[arg-type]
+    lists: dict[str, tuple[str, ...]] = {key: tuple(row.get(key, ())) for key in ("checks", "gpu", "cpu")}
     for key, names in lists.items():
         for name in names:
             if name not in CHECKS:
@@ -84,7 +85,7 @@ def _mutant(kernel: str, file: Path, row: dict[str, object]) -> Mutant:
         str(row["fault"]),
         **lists,
         fixtures=str(row["fixtures"]) if "fixtures" in row else None,
-        devices=tuple(row.get("devices", DEVICES)),  # type: ignore[arg-type]
+        devices=tuple(row.get("devices", DEVICES)),
         kind=str(row.get("kind", "")),
     )
     if not any(mutant.expected(device) for device in DEVICES):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -31,7 +33,7 @@ def expected(reference: np.ndarray, value: np.ndarray, bound: np.ndarray) -> np.
 
 
 @pytest.mark.parametrize("wrong", [SCALAR, ROW, EMPTY, 1.0], ids=["scalar", "row", "empty", "number"])
-def test_another_shape_is_one_line_and_never_broadcast(wrong) -> None:
+def test_another_shape_is_one_line_and_never_broadcast(wrong: Any) -> None:
     """Catches one row held against all, and a traceback of the comparison for a fault of the contract."""
     with pytest.raises(OracleError, match=r"y: the reference has the shape .*, must have \(3, 4\)"):
         expected(wrong, wrong, wrong)

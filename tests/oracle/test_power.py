@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,10 +19,14 @@ from verify.oracle.power import flat_inputs, powerless, unpromised
 from verify.oracle.tracked import Tracked
 
 Model = Callable[[Case], Tracked]
+Reference = Callable[[Case], np.ndarray]
+Profiles = tuple[Profile, ...]
 NORMAL = (Profile("normal", lambda c, g: {"x": g.standard_normal((c["n"], c["c"]))}, "Wrong arithmetic."),)
 
 
-def reason(reference, model: Model, dtype: str = "f32", *, n: int = 33, c: int = 64, **fields) -> str:
+def reason(
+    reference: Reference, model: Model, dtype: str = "f32", *, n: int = 33, c: int = 64, **fields: Any
+) -> str:
     """What is said of a contract from ``x[n, c]`` to ``y``, whose shape ``reference`` decides."""
     shape = fields.pop("shape", ("n",))
     contract = Contract(
@@ -66,7 +71,7 @@ VACUOUS = {
 
 @pytest.mark.parametrize("model", VACUOUS.values(), ids=VACUOUS)
 @pytest.mark.parametrize("profiles", [(), NORMAL], ids=["default", "normal"])
-def test_a_bound_that_lets_a_halved_result_pass_has_no_power(model: Model, profiles) -> None:
+def test_a_bound_that_lets_a_halved_result_pass_has_no_power(model: Model, profiles: Profiles) -> None:
     """Catches a comparison that cannot fail and says clean."""
     assert "no power over y" in reason(row_sum, model, profiles=profiles)
 
@@ -126,7 +131,10 @@ def test_half_of_the_rows_without_a_bound_are_named() -> None:
 
 def test_a_reference_that_is_nan_has_no_power() -> None:
     """Catches NaN against NaN: the kernel may return nothing else, whatever it computes."""
-    nan = lambda case: 0.0 * row_sum(case) + np.nan  # noqa: E731
+
+    def nan(case: Case) -> np.ndarray:
+        return 0.0 * row_sum(case) + np.nan
+
     assert "no finite number" in reason(nan, lambda case: t.exact(nan(case)))
 
 
@@ -138,7 +146,10 @@ def test_an_output_that_promises_nothing_has_no_power() -> None:
 
 def test_a_bound_that_hides_every_position_of_an_input_has_no_power() -> None:
     """Catches a bound as wide as all that the input does to the result, which itself is large."""
-    shifted = lambda case: row_sum(case) + 1e6  # noqa: E731
+
+    def shifted(case: Case) -> np.ndarray:
+        return row_sum(case) + 1e6
+
     assert "no power over x" in reason(shifted, lambda case: Tracked(shifted(case), 1e5 + 0 * row_sum(case)))
 
 
@@ -159,7 +170,7 @@ def softmax_model(dtype: str) -> Model:
 @pytest.mark.parametrize("dtype", ["f32", "bf16", "f16"])
 @pytest.mark.parametrize("columns", [1, 7, 4096])
 @pytest.mark.parametrize("profiles", [(), NORMAL], ids=["default", "normal"])
-def test_softmax_has_power_however_small_its_weights(dtype: str, columns: int, profiles) -> None:
+def test_softmax_has_power_however_small_its_weights(dtype: str, columns: int, profiles: Profiles) -> None:
     """Catches a false alarm where every single weight is tiny beside 1."""
     model = softmax_model(dtype)
     assert not reason(softmax, model, dtype, n=3, c=columns, shape=("n", "c"), profiles=profiles)
@@ -190,7 +201,9 @@ RIGHT = {
 @pytest.mark.parametrize(("reference", "model", "dtype"), RIGHT.values(), ids=RIGHT)
 @pytest.mark.parametrize("columns", [1, 64, 4096])
 @pytest.mark.parametrize("profiles", [(), NORMAL], ids=["default", "normal"])
-def test_right_contracts_have_power(reference, model, dtype: str, columns: int, profiles) -> None:
+def test_right_contracts_have_power(
+    reference: Reference, model: Model, dtype: str, columns: int, profiles: Profiles
+) -> None:
     """Catches false alarms: results near zero, promised zeros, inputs that the result does not follow."""
     assert not reason(reference, model, dtype, c=columns, profiles=profiles)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,11 +32,11 @@ def expectation(value: np.ndarray, model: Tracked, dtype: str = "f32") -> Quanti
     return expect(Case(contract, "one", "one", {}))["y"]
 
 
-def swish(x, exp, one):
+def swish(x: Any, exp: Callable[[Any], Any], one: Any) -> Any:
     return x / (one + exp(-x))
 
 
-CALCULATIONS: dict[str, tuple[Callable, Callable]] = {
+CALCULATIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "x / (1 + e^-x)": (lambda x: swish(x, t.exp, 1.0), lambda x: swish(x, np.exp, x.dtype.type(1))),
     "e^x": (t.exp, np.exp),
     "1 / x^2": (lambda x: 1.0 / (x * x), lambda x: x.dtype.type(1) / (x * x)),
@@ -47,7 +48,7 @@ CALCULATIONS: dict[str, tuple[Callable, Callable]] = {
 
 @pytest.mark.parametrize(("model", "kernel"), CALCULATIONS.values(), ids=CALCULATIONS)
 def test_single_precision_kernels_that_overflow_are_within_their_bounds(
-    model: Callable, kernel: Callable
+    model: Callable[..., Any], kernel: Callable[..., Any]
 ) -> None:
     """Catches arithmetic that takes float64's range for the kernel's, and a NumPy warning on the way."""
     x = X.astype(F).astype(np.float64)

@@ -11,7 +11,6 @@ def test_float32_roots_stay_within_their_bounds() -> None:
     x = generator.standard_normal((200, 333)).astype(np.float32)
     squares = t.total(t.exact(x.astype(np.float64)) * t.exact(x.astype(np.float64)), -1)
     for order in (slice(None), slice(None, None, -1)):
-        total = np.float32(0)
         total = np.add.accumulate((x * x)[:, order], axis=1, dtype=np.float32)[:, -1]
         root = t.sqrt(squares)
         assert np.all(np.abs(np.sqrt(total).astype(np.float64) - root.value) <= root.bound)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,7 +39,7 @@ def holds(model: t.Tracked, seen: np.ndarray) -> None:
         (lambda a, b: t.exp2(a - b), lambda a, b: np.exp2((a - b).astype(np.float64)).astype(F)),
     ],
 )  # fmt: skip
-def test_elementwise_bounds_hold(model: Callable, kernel: Callable) -> None:
+def test_elementwise_bounds_hold(model: Callable[..., Any], kernel: Callable[..., Any]) -> None:
     """Catches an operation that forgets its own rounding or what its operands bring along."""
     rng = np.random.default_rng(RNG_SEED)
     a, b = values(rng, (20000,)), values(rng, (20000,))

@@ -9,7 +9,7 @@ import pytest
 
 from tests.contracts.attention.flash_plan import flash_contract, resolved
 from tests.contracts.attention.sampled_heads import profiled_case
-from verify.contract.model import Case
+from verify.contract.model import Buffer, Case
 from verify.contracts.attention.effects import attention_effects
 from verify.contracts.attention.reference import attention_heads, head_output, softmax_scale
 from verify.fixture.cases import build_cases
@@ -77,12 +77,12 @@ def test_closed_forms_agree_with_leaving_a_position_out(profile: str) -> None:
         np.testing.assert_allclose(effects["added"].size[:, i], moved, rtol=1e-6, atol=1e-13)
 
 
-def _slot(case: Case, buffer: object, slot: int) -> np.ndarray:
+def _slot(case: Case, buffer: Buffer, slot: int) -> np.ndarray:
     contract = dataclasses.replace(
         case.contract,
-        buffers=tuple(buffer if b.name == buffer.name else b for b in case.contract.buffers),  # type: ignore[attr-defined]
+        buffers=tuple(buffer if b.name == buffer.name else b for b in case.contract.buffers),
     )
-    return dataclasses.replace(case, contract=contract).f64(buffer.name)[0, 0, slot]  # type: ignore[attr-defined]
+    return dataclasses.replace(case, contract=contract).f64(buffer.name)[0, 0, slot]
 
 
 def test_a_stored_output_moves_by_no_less_than_half_a_step_unnoticed() -> None:

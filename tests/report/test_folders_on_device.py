@@ -105,7 +105,9 @@ def report_of(folder: Path, name: str, keep: Path) -> Report:
         f"[fixture.symbols]\nrows = 3\ncolumns = 20\npitch = 24\nfault = {fault}\n"
     )
     wanted = checks or ("compare", "poison", "racecheck", "traffic", "determinism", "launch")
-    selection = Selection(tuple(find_contracts([folder])), checks=wanted, architecture="sm_90", keep=keep)
+    selection = Selection(
+        tuple(find_contracts([str(folder)])), checks=wanted, architecture="sm_90", keep=keep
+    )
     return run_gate(selection, CpuDevice(), "", lambda text: None)
 
 

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -70,4 +71,4 @@ def test_the_loader_takes_what_a_cache_of_any_name_holds(
 def test_a_plain_path_stays_as_it_is(tmp_path: Path) -> None:
     """The twin: no link where none is needed."""
     assert plain_link(tmp_path / "file") == tmp_path / "file"
-    assert plain_folder() == Path(scratch.tempfile.gettempdir())
+    assert plain_folder() == Path(tempfile.gettempdir())

@@ -5,8 +5,10 @@ Faults are planted into a path that computes with the oracle, so that no device 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +25,7 @@ from verify.tokens.operations import RESULT, CaseBuilder, Executor, Operation, O
 from verify.tokens.parity import DECIDED, Decoded, compare, decode_greedily
 
 
-def plans(contract: Contract, symbols: dict) -> dict[str, int]:
+def plans(contract: Contract, symbols: Mapping[str, Any]) -> Mapping[str, int]:
     """The launchers' plans, in Python."""
     if contract.name == "flash_decode":
         return flash_plan.plan(symbols)

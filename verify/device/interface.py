@@ -144,7 +144,9 @@ class Device(Protocol):
 
     name: Literal["gpu", "cpu"]
     tools: tuple[Tool, ...]
-    capabilities: frozenset[Capability]
+
+    @property
+    def capabilities(self) -> frozenset[Capability]: ...
 
     def available(self) -> Availability: ...
 

@@ -52,7 +52,6 @@ _ARCHITECTURE = re.compile(r"sm_(\d+[af]?)$")
 _SAFE_FLAG = re.compile(r"-[\w=.,:+/\-]*")
 
 
-
 @dataclass(frozen=True)
 class Build:
     """A finished harness.

@@ -86,9 +86,7 @@ class Worker:
         """The answer. Raises BlamedError: an error's line and code, also when the process ended instead."""
         if self._process is None:
             command = (sys.executable, "-m", "verify.testing.worker")
-            started = guarded(
-                command, start_new_session=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-            )
+            started = guarded(command, start_new_session=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             self._process = self._life.enter_context(started)
         process = self._process
         assert process.stdin is not None and process.stdout is not None

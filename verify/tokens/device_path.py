@@ -27,7 +27,6 @@ ROWS_AT_ONCE = 8
 """Positions whose bounds are worked out together: more would not fit a processor's cache."""
 
 
-
 class PathError(RuntimeError):
     """An operation that did not run to its end; the message names place and reason."""
 

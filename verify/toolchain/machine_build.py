@@ -67,7 +67,6 @@ _UNFOLLOWED = re.compile(
 """What reads a file that the line above does not show: it has no place in the machine's sources."""
 
 
-
 class MachineBuildError(RuntimeError):
     """The CPU device cannot be compiled here; the first line says why, the rest is the compiler's."""
 

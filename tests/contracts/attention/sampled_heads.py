@@ -21,7 +21,7 @@ from verify.contracts.attention.reference import (
     head_partials,
     invariant_partials,
 )
-from verify.oracle.tracked import Tracked
+from verify.oracle.tracked import ScoreChains, Tracked
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def profiled_case(symbols: dict[str, object], profile_name: str, rng: np.random.
     profile = next(p for p in ATTENTION_PROFILES if p.name == profile_name)
     case = case_of(symbols, profile_name)
     given = profile.generate(case, rng)
-    arrays = {name: encode(flash_contract().buffer(name).dtype, a) for name, a in given.items()}
+    arrays = {name: encode(case.dtype(flash_contract().buffer(name)), a) for name, a in given.items()}
     return dataclasses.replace(case, arrays=arrays)
 
 
@@ -75,7 +75,11 @@ def _compare(rng: np.random.Generator) -> Comparison:
     head = dataclasses.replace(head, edges=(0, *inner, count))
 
     blocks = [slice(d, d + 16) for d in range(0, dim, 16)]
-    chains = [blocks, [blocks[0::2], blocks[1::2]], [[part[0::2], part[1::2]] for part in _halves(blocks)]]
+    chains: list[ScoreChains] = [
+        blocks,
+        [blocks[0::2], blocks[1::2]],
+        [[part[0::2], part[1::2]] for part in _halves(blocks)],
+    ]
     simulation = Simulation(
         core=CORES[rng.integers(len(CORES))],
         tile=int(rng.choice([16, 32, 64])),
@@ -113,7 +117,8 @@ def held_against_bounds(
     bounds = head_bounds(head, scale, numerics)
     reference = stored_output(Tracked(head_output(head, scale), bounds.out))
     true_out, true_lse = invariant_partials(*head_partials(head, scale), scale)
-    seen_out, seen_lse = invariant_partials(*(x.astype(np.float64) for x in (o, m, weight)), scale)
+    seen = tuple(x.astype(np.float64) for x in (o, m, weight))
+    seen_out, seen_lse = invariant_partials(seen[0], seen[1], seen[2], scale)
     pairs = {
         "out": (out, reference.value, reference.bound),
         "partial_out": (seen_out, true_out, bounds.partial_out),

@@ -68,7 +68,7 @@ def _fp4(case: Case) -> np.ndarray:
             for half in range(2):
                 raw = mma(raw, own[..., half, :].reshape(*raw.shape, -1))
             totals = fused(scales[:, :, iteration, :, number], raw, totals)
-    undone = fused(_in_order(totals), np.float32(-4), np.float32(0))
+    undone = fused(_in_order(totals), np.full((), -4, np.float32), np.zeros((), np.float32))
     return undone * np.float32(case.f64("tensor_scale")[0])
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
-import matvec_plan
 import numpy as np
 import pytest
 
+from tests.contracts.matvec import matvec_plan
 from tests.contracts.matvec.matvec_plan import KERNELS, cases, contract, every_fixture
 from tests.contracts.matvec.simulated_matvec import simulate
 from verify.check.judge import outside_bound

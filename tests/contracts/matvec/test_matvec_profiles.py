@@ -15,13 +15,14 @@ from verify.check.judge import outside_bound
 from verify.contract.formats import FORMATS, decode, encode, round_to
 from verify.contract.model import Case
 from verify.fixture.cases import build_cases
+from verify.fixture.resolve import ResolvedFixture
 from verify.oracle.expectation import expect
 
 
 @cache
 def small_cases(kernel: str) -> tuple[Case, ...]:
     """One small fixture of each scale and result format, all profiles."""
-    chosen = {}
+    chosen: dict[tuple[int, int], ResolvedFixture] = {}
     for fixture in resolved(kernel):
         symbols = fixture.symbols
         if symbols["N"] >= 100 and symbols["K"] <= 2048 and symbols["N"] * symbols["K"] <= 1 << 19:
