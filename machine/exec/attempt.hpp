@@ -24,6 +24,8 @@ struct Launching {
   std::byte* params = nullptr;
   std::uint64_t grid_workspace = 0;
   std::uint64_t serial = 0;
+  std::uint32_t local_bytes = 0;  // of a thread, with its stack
+  std::uint64_t stack_limit = 0;
   bool waited = false;   // for the kernel that it depends on, before its first block
   bool fits = false;     // the whole grid is resident at once
   bool host_waits = false;  // no thread of the program was at work when it began

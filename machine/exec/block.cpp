@@ -74,7 +74,7 @@ void start_block(Block& block, Worker& k, std::uint64_t index, std::uint32_t slo
   for (const auto& v : layout.variables) std::memset(block.shared + v.base, kUnwritten, v.size);
   if (k.request->dynamic_shared != 0) std::memset(block.shared + layout.dynamic_base, kUnwritten, k.request->dynamic_shared);
   block.warp_count = (threads + kWarp - 1) / kWarp;
-  const std::uint64_t local_warp = std::uint64_t{program.local_bytes + 3} / 4 * 4 * kWarp;
+  const std::uint64_t local_warp = std::uint64_t{k.local_bytes + 3} / 4 * 4 * kWarp;
   if (block.local_bytes < local_warp * block.warp_count) {
     if (block.local != nullptr) space.on_chip_release(block.local, block.local_bytes);
     block.local_bytes = local_warp * block.warp_count;
@@ -106,7 +106,7 @@ void start_block(Block& block, Worker& k, std::uint64_t index, std::uint32_t slo
     w.observer = k.observer;
     const std::uint32_t rest = threads - k2 * kWarp;
     w.alive = rest >= kWarp ? kFullMask : (Mask{1} << rest) - 1;
-    w.local_bytes = program.local_bytes;
+    w.local_bytes = k.local_bytes;
     w.local = block.local == nullptr ? nullptr : block.local + k2 * local_warp;
     const std::uint64_t own = std::uint64_t{entry.local.bytes} * kWarp;
     if (own != 0) std::memset(w.local, kUnwritten, own);

@@ -1,5 +1,6 @@
 #include "collective.hpp"
 
+#include "call_stack.hpp"
 #include "schedule.hpp"
 #include "undefined.hpp"
 

@@ -39,7 +39,7 @@ void Decoder::find_definitions(Text body) {
     }
     const auto word = body.word();
     if (word.empty()) body.fail(std::string("unexpected '") + body.raw() + "'");
-    if (body.raw() == ':') {
+    if (body.peek() == ':') {
       body.take(':');
       continue;
     }
@@ -122,7 +122,7 @@ void Decoder::statement(Text& text) {
     directive(text, word);
     return;
   }
-  if (!guarded && text.raw() == ':') {
+  if (!guarded && text.peek() == ':') {
     text.take(':');
     if (text.peek() == '.') {
       const auto kind = text.word();
@@ -133,8 +133,14 @@ void Decoder::statement(Text& text) {
         text.expect(';');
         return;
       }
-      if (kind == ".callprototype" || kind == ".calltargets") {
-        text.until(';');
+      if (kind == ".callprototype") {
+        scopes_.back().calls[word] = {false, {}, parse_prototype(text)};
+        return;
+      }
+      if (kind == ".calltargets") {
+        CallForm& form = scopes_.back().calls[word] = {true, {}, {}};
+        do form.names.push_back(text.word());
+        while (text.take(','));
         text.expect(';');
         return;
       }
@@ -260,7 +266,7 @@ void Decoder::declare_memory(Text& text, std::string_view space) {
 }
 
 void Decoder::instruction(Text& text, std::string_view word, Operand* guard) {
-  const auto start = text.offset() - word.size();
+  const auto start = static_cast<std::size_t>(word.data() - module.text.data());
   opcode_ = word;
   modifiers_.clear();
   taken_ = 0;

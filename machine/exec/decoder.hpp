@@ -41,6 +41,13 @@ struct LocalStatement {
   std::vector<Operand> operands;
 };
 
+// What a label names that stands before ".callprototype" or ".calltargets": where a call by address may go.
+struct CallForm {
+  bool listed = false;                   // by name; else by what they take and give back
+  std::vector<std::string_view> names;
+  Signature prototype;
+};
+
 // Floating-point mode of an instruction, kept in the host's control register.
 struct Mode {
   bool flush = false;
@@ -144,10 +151,12 @@ class Decoder {
   void calls_function(Function& callee);
   void label_target(Inst& inst, std::string_view label);  // resolved when its scope closes
   const std::vector<std::string_view>* branch_targets(std::string_view name) const;
+  const CallForm* call_form(std::string_view name) const;
   // Target patched into element `index` of a table owned by the function.
   void table_target(std::size_t table, std::size_t index, std::string_view label);
   std::size_t new_table(std::size_t size);
   Function* callee(std::string_view name);
+  std::uint64_t code_address(const Function& function) const { return module.code.of(module.by_name.at(function.name)); }
   ParamArea* area(std::string_view name);
 
   const ModuleText& module;
@@ -160,6 +169,7 @@ class Decoder {
     std::unordered_map<std::string_view, Variable> names;
     std::unordered_map<std::string_view, std::uint32_t> labels;
     std::unordered_map<std::string_view, std::vector<std::string_view>> targets;
+    std::unordered_map<std::string_view, CallForm> calls;
     struct Range { std::string_view prefix; std::uint32_t count; Type type; };
     std::vector<Range> ranges;
     struct Pending { std::uint32_t inst; std::string_view label; std::uint32_t line; std::size_t table = ~std::size_t{0}; std::size_t index = 0; };
@@ -261,6 +271,8 @@ const Inst* check_written(const Inst& i, Warp& w, Mask mask);
 const Inst* mark_written(const Inst& i, Warp& w, Mask mask);
 // First instruction of every basic block: counts, and the place where fragments meet and give way.
 const Inst* enter_block(const Inst& i, Warp& w, Mask mask);
+// The end of threads: exit, and ret of the kernel.
+const Inst* leave(const Inst& i, Warp& w, Mask mask);
 // Branches of which one way leads past a barrier of the block; the region is in `imm`.
 const Inst* branch_past_barriers(const Inst& i, Warp& w, Mask mask);
 const Inst* branch_indexed_past_barriers(const Inst& i, Warp& w, Mask mask);

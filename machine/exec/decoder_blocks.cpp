@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "call_stack.hpp"
 #include "kernel.hpp"
 #include "local_arrays.hpp"
 
@@ -68,7 +69,8 @@ void Decoder::ends_block(bool goes_on) {
 void Decoder::calls_function(Function& callee) {
   function.calls = true;
   function.callees.push_back(&callee);
-  if (program.waiting.contains(callee.name)) waiting_calls_.push_back(last_inst());
+  if (!program.waiting.contains(callee.name)) return;
+  if (waiting_calls_.empty() || waiting_calls_.back() != last_inst()) waiting_calls_.push_back(last_inst());
 }
 
 std::uint32_t Decoder::block_of(std::uint32_t inst) const {
@@ -209,6 +211,12 @@ const std::vector<std::string_view>* Decoder::branch_targets(std::string_view na
   return nullptr;
 }
 
+const CallForm* Decoder::call_form(std::string_view name) const {
+  for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
+    if (auto found = scope->calls.find(name); found != scope->calls.end()) return &found->second;
+  return nullptr;
+}
+
 std::size_t Decoder::new_table(std::size_t size) {
   tables_.emplace_back(size, 0);
   return tables_.size() - 1;
@@ -303,9 +311,7 @@ std::unique_ptr<Program> decode_program(const ModuleText& module, const Function
   auto program = fresh();
   program->waiting = waiting_functions(*learned);
   decode_functions(*program, module, kernel, options, layouts, following);
-  const Function& entry = program->functions.front();
-  constexpr std::uint32_t kStack = 16 << 10;
-  program->local_bytes = program->calls ? stack_space(entry) + kStack : entry.local.bytes;
+  program->stack = stack_need(program->functions);
   program->communicates |= program->grid_sync;
   program->again = [=, &module, &kernel, &shared, &options] { return decode_program(module, kernel, shared, params, options, true); };
   return program;

@@ -352,6 +352,13 @@ Slot Decoder::source_slot(const Operand& o, Type type) {
     const std::uint64_t value = 32;
     return constant(&value, bytes);
   }
+  if (const auto found = module.by_name.find(o.text); found != module.by_name.end()) {
+    const FunctionText& text = module.functions[found->second];
+    if (text.is_kernel || !text.has_body) fail("the address of " + std::string(text.is_kernel ? "kernel" : "function") + " '" + std::string(o.text) + "' is not supported");
+    if (bytes != 8 || o.offset != 0) fail("address of '" + std::string(o.text) + "' does not fit");
+    const std::uint64_t value = module.code.of(found->second);
+    return constant(&value, bytes);
+  }
   fail("unknown name '" + std::string(o.text) + "'");
 }
 
@@ -487,16 +494,17 @@ ParamArea* Decoder::area(std::string_view name) {
 }
 
 Function* Decoder::callee(std::string_view name) {
-  if (auto found = program.by_name.find(std::string(name)); found != program.by_name.end()) return found->second;
   auto text = module.by_name.find(name);
   if (text == module.by_name.end()) fail("call of unknown function '" + std::string(name) + "'");
   const auto& source = module.functions[text->second];
+  if (source.is_kernel) fail("call of kernel '" + std::string(name) + "'");
   if (!source.has_body) fail("call of '" + std::string(name) + "', which this module does not define");
+  if (auto found = program.by_name.find(std::string(source.name)); found != program.by_name.end()) return found->second;
   Function& f = program.functions.emplace_back();
-  f.name = std::string(name);
+  f.name = std::string(source.name);
   program.by_name[f.name] = &f;
   for (const bool result : {false, true}) {
-    for (const auto& formal : result ? source.results : source.formals) {
+    for (const auto& formal : result ? source.signature.results : source.signature.formals) {
       ParamArea area;
       area.name = std::string(formal.name);
       area.is_register = formal.is_register;

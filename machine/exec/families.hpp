@@ -26,6 +26,8 @@ std::span<const Opcode> barrier_opcodes();
 std::span<const Opcode> control_opcodes();
 std::span<const Opcode> video_opcodes();
 std::span<const Opcode> wmma_opcodes();
+std::span<const Opcode> call_opcodes();
+std::span<const Opcode> stack_opcodes();
 std::span<const Opcode> shared_mnemonics();  // add sub mul mad fma div abs neg min max: dispatched by type
 
 // The integer members of shared mnemonics.
@@ -46,6 +48,11 @@ void decode_tensor_reduce(Decoder& d); // behind cp.reduce.async.bulk.tensor
 void decode_tensor_map_fence(Decoder& d);  // behind fence.proxy.tensormap::generic
 void decode_store_async(Decoder& d);   // st.async
 void decode_reduce_async(Decoder& d);  // red.async
+
+// Functions that the system defines, and a call of which is an instruction: printf, assert. False: `name` is none.
+bool decode_system_call(Decoder& d, std::string_view name, const std::vector<Operand>& arguments, const std::vector<Operand>& results);
+// The area of a call's argument or result, of at least so many bytes.
+Slot area_of(Decoder& d, const Operand& o, unsigned bytes);
 
 // f32 and f64 members.
 void decode_float_arithmetic(Decoder& d, std::string_view what);  // add sub mul fma

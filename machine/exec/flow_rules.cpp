@@ -296,7 +296,7 @@ Flow flow_of(std::string_view base, const Words& words, bool packs, bool unpacks
   const Type t = types.empty() ? Type::none : types.back();
   const bool real_type = is_float(t) || t == Type::none;
   if (one_of(base, {"bra", "brx", "exit"})) return branches();
-  if (one_of(base, {"ld", "ldu", "st", "atom", "red", "cp", "tensormap", "call", "ret"})) return kind(FlowKind::handled);
+  if (one_of(base, {"ld", "ldu", "st", "atom", "red", "cp", "tensormap", "call", "ret", "alloca", "stacksave", "stackrestore"})) return kind(FlowKind::handled);
   if (one_of(base, {"shfl", "vote", "match", "redux", "mma", "wmma", "ldmatrix", "stmatrix", "movmatrix"})) return kind(FlowKind::collective);
   if (one_of(base, {"trap", "brkpt", "bar", "barrier", "mbarrier", "elect", "griddepcontrol"})) return kind(FlowKind::decides);
   if (base == "mov" && t == Type::b128) return plain(halves_apart, true);

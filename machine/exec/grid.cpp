@@ -71,6 +71,17 @@ void run_chunks(const Launching& launch, Attempt& attempt) {
   });
 }
 
+// The stack of a thread. A frame may take more room here than it is charged for: up to four times as much.
+void give_stack(Launching& launch) {
+  const StackNeed& need = launch.program.stack;
+  // Blocks that are resident at a time share what there is.
+  const std::uint64_t threads = std::min<std::uint64_t>(launch.request.grid.count(), residency(launch.request, launch.options)) * launch.request.block.count();
+  const std::uint64_t most = kOnChipBytes / 8 / std::max<std::uint64_t>(threads, 1);
+  const std::uint64_t grown = need.grows ? std::min<std::uint64_t>(launch.request.stack_bytes, most) : 0;
+  launch.local_bytes = static_cast<std::uint32_t>(need.space + 4 * grown);
+  launch.stack_limit = need.charge + grown;
+}
+
 // Blocks, grid and memory of the request against what the kernel and the architecture allow.
 std::string refusal(const LaunchRequest& r, const Options& o) {
   const auto& a = r.kernel->attributes();
@@ -134,6 +145,7 @@ LaunchResult launch(const LaunchRequest& request, const Options& options, Observ
 
   Launching now{request, options, *program, observer, {}, reinterpret_cast<std::byte*>(params->base)};
   now.grid_workspace = workspace != nullptr ? workspace->base : 0;
+  give_stack(now);
   LaunchInfo& info = now.info;
   info.kernel = kernel;
   info.operation = request.operation;

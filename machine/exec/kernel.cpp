@@ -59,7 +59,7 @@ void add_shared(SharedLayout& layout, std::string_view name, std::uint64_t size,
 KernelImpl::KernelImpl(const ModuleText& module, const FunctionText& text, const Options& options)
     : module_(module), text_(text), options_(options), name_(text.name), attributes_(text.attributes) {
   std::uint64_t offset = 0;
-  for (const auto& f : text.formals) {
+  for (const auto& f : text.signature.formals) {
     offset = round_up(offset, f.align);
     params_.push_back({std::string(f.name), static_cast<std::uint32_t>(offset), f.bytes, f.align});
     offset += f.bytes;

@@ -113,6 +113,7 @@ struct LaunchRequest {
   std::span<const std::byte> params;  // laid out as Kernel::params() says
   bool cooperative = false;
   std::uint64_t operation = 0;  // the Operation that this launch is
+  std::uint32_t stack_bytes = 1024;  // a thread, for what is not known before the launch (cudaLimitStackSize)
   // Called once, when a thread first passes griddepcontrol.wait (or at the end of the grid without one).
   std::function<void()> dependency_wait;
   // What the program's own threads do meanwhile; empty: they wait for this launch.
@@ -128,6 +129,7 @@ enum class LaunchStatus : std::uint8_t {
   deadlock,            // reported with who waits for what
   stalled,             // instruction limit or timeout: cudaErrorLaunchTimeout
   stack_overflow,
+  invalid_call,        // a call of an address that is no function: cudaErrorInvalidPc
   invalid_ptx,         // PtxError while preparing: cudaErrorInvalidPtx
   unsupported,         // a thing that this machine does not do (clusters above 1, ...)
 };

@@ -3,11 +3,14 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "../reader/signature.hpp"
+#include "code_address.hpp"
 #include "machine.hpp"
 #include "types.hpp"
 
@@ -20,13 +23,7 @@ struct FunctionText {
   std::size_t header = 0;                    // offset of the parameter list
   std::size_t body_begin = 0, body_end = 0;  // offsets in the text, inside the braces
   std::uint32_t line = 0, body_line = 0;
-  struct Formal {
-    std::string_view name;
-    Type type = Type::none;
-    std::uint32_t bytes = 0, align = 1;
-    bool is_register = false;
-  };
-  std::vector<Formal> results, formals;
+  Signature signature;
   KernelAttributes attributes;
 };
 
@@ -50,6 +47,15 @@ struct ModuleText {
     bool dynamic = false;
   };
   std::vector<SharedVariable> shared;  // at module scope: extern arrays, and statics that functions share
+  CodeAddresses code;                  // by the index of the function
+  std::vector<std::size_t> in_tables;  // functions whose addresses initial values hold
+
+  // The functions that a call by address may go to: those whose addresses the text mentions. Ascending.
+  const std::vector<std::size_t>& address_taken() const;
+
+ private:
+  mutable std::once_flag once_;
+  mutable std::vector<std::size_t> address_taken_;
 };
 
 }  // namespace machine

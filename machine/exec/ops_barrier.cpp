@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "bulk_decode.hpp"
+#include "call_stack.hpp"
 #include "families.hpp"
 #include "lanes.hpp"
 #include "memory_access.hpp"

@@ -48,6 +48,19 @@ struct LineAllocator {
 };
 using Bytes = std::vector<std::byte, LineAllocator<std::byte>>;
 
+struct Function;
+
+// Where a call by address may go, by ascending address; and how values pass, as a list of slots (ops_call.cpp).
+struct CallTarget {
+  std::uint64_t address = 0;
+  const Function* function = nullptr;
+  const Slot* passing = nullptr;
+};
+struct CallTargets {
+  std::vector<CallTarget> known;
+  bool listed = false;  // by name
+};
+
 struct Function {
   std::string name;
   std::uint32_t number = 0;           // in its program
@@ -59,11 +72,13 @@ struct Function {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> times;  // where registers lie that a clock decides, and how many bytes
   LocalLayout local;
   bool calls = false;
+  bool grows_stack = false;           // alloca
   bool waits = false;                 // threads meet a barrier of their block in it, or in what it calls
   std::vector<Function*> callees;
   std::vector<ParamArea> formals, results;
   std::deque<std::vector<Slot>> slot_lists;
   std::deque<std::vector<std::byte>> blobs;
+  std::deque<CallTargets> call_targets;
   std::deque<BasicBlock> blocks;
   std::deque<BarrierRegion> barrier_regions;
   // Of a followed program: one for each instruction; and where registers are alive, by offset.
@@ -71,8 +86,12 @@ struct Function {
   std::vector<PlaceLife> places;
 };
 
-// What a frame takes of the thread's stack: the next one begins aligned for any vector.
-inline std::uint32_t stack_space(const Function& f) { return (f.local.bytes + 31) / 32 * 32; }
+// What calls take of a thread's local memory: bytes of the chain of calls that takes most, in its layout here and as it is
+// counted against the stack's size.
+struct StackNeed {
+  std::uint64_t space = 0, charge = 0;
+  bool grows = false;  // there may be more: functions call themselves, or ask for memory
+};
 
 struct Statement {
   std::uint32_t line = 0;      // of the PTX text
@@ -95,7 +114,7 @@ struct Program {
   std::vector<SourcePosition> positions{1};
   std::uint32_t block_count = 0;
   std::uint32_t instruction_count = 0;
-  std::uint32_t local_bytes = 0;  // a thread, with a stack for calls
+  StackNeed stack;
   StoreBytes stores;
   bool communicates = false;
   bool waits_in_block = false;  // warps of a block wait for each other otherwise than at barriers: mbarriers, locks, flags

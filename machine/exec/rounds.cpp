@@ -205,6 +205,8 @@ void run_chunk(const Launching& launch, Attempt& attempt, std::uint64_t chunk, s
   k.params = launch.params;
   k.dependency_passed = launch.waited;
   k.serial = launch.serial;
+  k.local_bytes = launch.local_bytes;
+  k.stack_limit = launch.stack_limit;
   k.grid_workspace = launch.grid_workspace;
   k.turns.begin(seed, blocks.first, launch.options.quantum);
   // A larger grid starts in order: look-back scans and serial split-K rely on it.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "bulk.hpp"
+#include "call_stack.hpp"
 #include "lanes.hpp"
 #include "undefined.hpp"
 
@@ -165,46 +166,6 @@ void wake_collectives(Warp& w) {
     if (f.wait == Stop::collective) f.wait = Stop::paused;
 }
 
-Frame* push_frame(Warp& w, const Function& function, Frame* caller, const Inst* call) {
-  std::size_t found = w.frames.size();
-  for (std::size_t k = 0; k < w.free_frames.size(); ++k) {
-    Frame* f = w.free_frames[k];
-    std::size_t index = 0;
-    while (w.frames[index].get() != f) ++index;
-    if (w.frame_sizes[index] >= function.frame_bytes) {
-      found = index;
-      w.free_frames.erase(w.free_frames.begin() + static_cast<std::ptrdiff_t>(k));
-      break;
-    }
-  }
-  if (found == w.frames.size()) {
-    w.frames.push_back(std::make_unique<Frame>());
-    w.frame_rooms.emplace_back(function.frame_bytes);
-    w.frame_sizes.push_back(function.frame_bytes);
-  }
-  Frame* f = w.frames[found].get();
-  f->registers = w.frame_rooms[found].data();
-  std::memset(f->registers, 0, function.frame_bytes);
-  if (f->undefined) [[unlikely]] {
-    f->undefined->clear();
-    f->undefined->index.resize(function.frame_bytes / 4);
-  }
-  f->function = &function;
-  f->caller = caller;
-  f->call = call;
-  f->depth = caller != nullptr ? caller->depth + 1 : 0;
-  f->layout = &function.local;
-  f->below = caller;
-  f->base = caller != nullptr ? caller->base + stack_space(*caller->function) : 0;
-  f->fragments = 1;
-  return f;
-}
-
-void drop_frame(Warp& w, Frame* frame, std::uint32_t fragments) {
-  frame->fragments -= fragments;
-  if (frame->fragments == 0) w.free_frames.push_back(frame);
-}
-
 void start_warp(Warp& w, const Function& entry) {
   w.others.clear();
   w.free_frames.clear();
@@ -223,7 +184,7 @@ void start_warp(Warp& w, const Function& entry) {
   w.forced = false;
   w.polled = false;
   w.polled_at = w.watch = 0;
-  Frame* f = push_frame(w, entry, nullptr, nullptr);
+  Frame* f = push_frame(w, entry, nullptr, nullptr, nullptr, 0);
   w.others.push_back({entry.code.data(), f, w.alive, Stop::paused, 0, 0, 0, false});
   w.active = 0;
 }

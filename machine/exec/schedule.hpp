@@ -11,8 +11,6 @@ void start_warp(Warp& w, const Function& entry);
 // Runs until the budget is spent or no fragment can run.
 void run_warp(Warp& w, std::int64_t budget);
 bool runnable(const Warp& w);
-Frame* push_frame(Warp& w, const Function& function, Frame* caller, const Inst* call);
-void drop_frame(Warp& w, Frame* frame, std::uint32_t fragments = 1);
 // Fragments that wait for lanes of their warp look again: lanes have exited or arrived.
 void wake_collectives(Warp& w);
 

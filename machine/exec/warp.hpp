@@ -25,10 +25,13 @@ struct Frame : LocalFrame {
   const Function* function = nullptr;
   Frame* caller = nullptr;
   const Inst* call = nullptr;  // in the caller
+  const Slot* passing = nullptr;  // how its values pass (ops_call.cpp)
   std::byte* registers = nullptr;
+  std::uint32_t charge = 0;     // bytes of stack up to its end, without what lanes have asked for
   std::uint32_t depth = 0;
   std::uint32_t fragments = 0;  // fragments in this frame, and callees that return to it
   std::shared_ptr<FrameUndefined> undefined;  // once a register held undefined bits
+  Bytes room;  // of the registers
 };
 
 enum class Stop : std::uint8_t {
@@ -123,9 +126,8 @@ struct Warp {
   // Storage
   Bytes specials_room;
   std::uint64_t specials_of = 0;  // Worker::serial of the launch that they were filled for
-  std::vector<Bytes> frame_rooms;
-  std::vector<std::size_t> frame_sizes;
   std::vector<std::unique_ptr<Frame>> frames;
+  std::uint64_t register_bytes = 0;  // of all frames
   std::vector<Frame*> free_frames;
 
   template <class T>
@@ -226,6 +228,8 @@ struct alignas(128) Worker {
   bool host_polled = false;          // since then a warp looked in vain at memory that the host may write
   std::uint64_t allowance = 0;       // warp instructions after which a tried schedule is given up; 0: none
   bool dependency_passed = false;
+  std::uint32_t local_bytes = 0;     // of a thread
+  std::uint64_t stack_limit = 0;     // what calls may be charged, where the stack grows
 };
 
 // ---- what handlers call ------------------------------------------------------------------------------------------

@@ -1,7 +1,9 @@
 // Where the variables of a kernel lie inside its shared and local space.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -33,12 +35,24 @@ struct LocalLayout {
   std::uint32_t bytes = 0;
 };
 
+// What the lanes of one frame have asked for on the stack (alloca), above the frame's own arrays.
+struct GrownStack {
+  struct Array {
+    std::uint32_t lanes = 0;
+    std::array<std::uint32_t, 32> base{}, size{};  // offsets in the threads' local space
+  };
+  std::vector<Array> arrays;
+  std::array<std::uint32_t, 32> top{};    // where the lane's next one begins
+  std::array<std::uint32_t, 32> taken{};  // bytes of stack
+};
+
 // The frame of a running function in local space. Frames of called functions lie above that of their caller, which may
 // have passed addresses of its own arrays.
 struct LocalFrame {
   const LocalLayout* layout = nullptr;
   const LocalFrame* below = nullptr;  // the caller's
   std::uint32_t base = 0;  // offset in the thread's local space
+  std::unique_ptr<GrownStack> grown;
 };
 
 }  // namespace machine

@@ -227,6 +227,10 @@ void Chunk::function_entered(const WarpPoint& point) {
   if (options_.initcheck) initcheck_.function_entered(point);
 }
 
+void Chunk::stack_grown(const WarpPoint& point, const GrownStack::Array& grown) {
+  if (options_.initcheck) initcheck_.stack_grown(point, grown);
+}
+
 void Chunk::threads_exit(const WarpPoint& point) { slot_of(point).order.exit(point.warp, point.active); }
 
 void Chunk::fault(const WarpPoint& point, const FaultEvent& event) {

@@ -255,13 +255,21 @@ void Initcheck::shared(const WarpPoint& point, const Access& a, const Extent& ex
 }
 
 void Initcheck::function_entered(const WarpPoint& point) {
+  const std::uint64_t begin = point.frame->base;
+  forget_local(point, point.active, begin, begin + point.frame->layout->bytes);
+}
+
+void Initcheck::stack_grown(const WarpPoint& point, const GrownStack::Array& grown) {
+  each_lane(grown.lanes, [&](unsigned lane) { forget_local(point, Mask{1} << lane, grown.base[lane], grown.base[lane] + grown.size[lane]); });
+}
+
+void Initcheck::forget_local(const WarpPoint& point, Mask lanes, std::uint64_t begin, std::uint64_t end) {
   const auto bits = local_.find(local_key(point));
   if (bits == local_.end() || bits->second.block != point.block->index) return;
   LocalBits& known = bits->second;
-  const std::uint64_t begin = point.frame->base, end = begin + point.frame->layout->bytes;
-  for (std::uint64_t at = begin; at < end && at < known.written.size(); ++at) known.written[at] &= ~point.active;
+  for (std::uint64_t at = begin; at < end && at < known.written.size(); ++at) known.written[at] &= ~lanes;
   const auto inside = [&](std::uint64_t key, unsigned scale) {
-    return (key >> 5) * scale >= begin && (key >> 5) * scale < end && (point.active >> (key & 31) & 1) != 0;
+    return (key >> 5) * scale >= begin && (key >> 5) * scale < end && (lanes >> (key & 31) & 1) != 0;
   };
   std::erase_if(known.partial, [&](const auto& e) { return inside(e.first, 1); });
   std::erase_if(known.stored, [&](const auto& e) { return inside(e.first, 4); });
@@ -316,7 +324,7 @@ void Initcheck::local(const WarpPoint& point, const Access& a) {
       }
       a.undefined->lanes |= Mask{1} << lane;
       if (!local_places_.contains(point.pc)) {
-        const auto array = local_array_at(point.frame, offset + first);
+        const auto array = local_array_at(point.frame, lane, offset + first);
         local_places_[point.pc] = describe_address(offset + first, array ? &*array : nullptr);
       }
       const auto at = bits.stored.find(of_lane((offset + first) >> 2, lane));

@@ -35,6 +35,7 @@ class Initcheck {
   void global(const WarpPoint& point, const Access& access, const Extent& extent, PageMap& pages);
   void shared(const WarpPoint& point, const Access& access, const Extent& extent);
   void local(const WarpPoint& point, const Access& access);
+  void stack_grown(const WarpPoint& point, const GrownStack::Array& grown);
   void function_entered(const WarpPoint& point);  // its arrays are unwritten, whatever an earlier call left there
   // A cp.async lands: its source is read, zeros fill up the rest of its destination. `source`: of the lanes that read all.
   struct Side {
@@ -51,6 +52,7 @@ class Initcheck {
   void hand_over(Kept& kept) const;
 
  private:
+  void forget_local(const WarpPoint& point, Mask lanes, std::uint64_t begin, std::uint64_t end);
   static constexpr std::uint8_t kNoThread = 0xff;  // as the warp of an origin: another block's
   struct Stored {
     Origin origin;

@@ -170,22 +170,46 @@ const Object* Memcheck::nearest_variable(std::uint64_t offset) const {
   return dynamic_.size != 0 && (!near || dynamic_.base <= offset) ? &dynamic_ : near;
 }
 
-std::optional<Object> local_array_at(const LocalFrame* frame, std::uint64_t offset) {
-  for (; frame != nullptr; frame = frame->below)
+namespace {
+
+Object array_of(const GrownStack::Array& array, unsigned lane) {
+  return Object{.id = 0, .kind = ObjectKind::local, .state = ObjectState::live, .base = array.base[lane], .size = array.size[lane],
+                .align = 16, .name = "alloca()", .allocated = 0, .freed = 0};
+}
+
+}  // namespace
+
+std::optional<Object> local_array_at(const LocalFrame* frame, unsigned lane, std::uint64_t offset) {
+  for (; frame != nullptr; frame = frame->below) {
     for (const Object& array : frame->layout->arrays)
       if (offset >= frame->base && array.contains(offset - frame->base)) return moved(array, frame->base);
+    if (frame->grown == nullptr) continue;
+    for (const auto& array : frame->grown->arrays)
+      if ((array.lanes >> lane & 1) != 0 && offset - array.base[lane] < array.size[lane]) return array_of(array, lane);
+  }
   return {};
 }
 
 namespace {
 
 // The last array that begins at or before `offset`, else the first of the frame.
-std::optional<Object> nearest_local(const LocalFrame* frame, std::uint64_t offset) {
+std::optional<Object> nearest_local(const LocalFrame* frame, unsigned lane, std::uint64_t offset) {
   std::optional<Object> near;
-  for (; frame != nullptr && !near; frame = frame->below)
+  for (; frame != nullptr && !near; frame = frame->below) {
     for (const Object& array : frame->layout->arrays)
       if (!near || frame->base + array.base <= offset) near = moved(array, frame->base);
+    if (frame->grown == nullptr) continue;
+    for (const auto& array : frame->grown->arrays)
+      if ((array.lanes >> lane & 1) != 0 && (!near || array.base[lane] <= offset)) near = array_of(array, lane);
+  }
   return near;
+}
+
+// Whether lanes have memory of different places on their stacks.
+bool has_grown(const LocalFrame* frame) {
+  for (; frame != nullptr; frame = frame->below)
+    if (frame->grown != nullptr) return true;
+  return false;
 }
 
 // The one array that the instruction means, where that is known.
@@ -208,7 +232,7 @@ void Memcheck::fault(const WarpPoint& point, const FaultEvent& event) {
     address -= point.block->shared;
     near = nearest_variable(address);
   } else if (event.space == Space::local) {
-    array = nearest_local(point.frame, address);
+    array = nearest_local(point.frame, lane, address);
     if (array) near = &*array;
   } else {
     near = AddressSpace::instance().find(address);
@@ -246,19 +270,19 @@ Mask Memcheck::shared(const WarpPoint& point, const Access& a, const Extent& s) 
 
 Mask Memcheck::local(const WarpPoint& point, const Access& a, const Extent& s) {
   const Object* own = meant(point.frame, point.pc);
-  std::optional<Object> array = own != nullptr ? moved(*own, point.frame->base) : local_array_at(point.frame, s.low);
-  if (array && array->contains(s.low, s.bytes())) return a.lanes;
+  std::optional<Object> array = own != nullptr ? moved(*own, point.frame->base) : local_array_at(point.frame, a.first_lane(), s.low);
+  if (array && array->contains(s.low, s.bytes()) && (own != nullptr || !has_grown(point.frame))) return a.lanes;
   Mask bad = 0;
   for (Mask rest = a.lanes; rest != 0; rest &= rest - 1) {
     const unsigned l = static_cast<unsigned>(std::countr_zero(rest));
     const std::uint64_t offset = a.address[l];
-    if (own == nullptr) array = local_array_at(point.frame, offset);
+    if (own == nullptr) array = local_array_at(point.frame, l, offset);
     if (array && array->contains(offset, a.width)) continue;
     bad |= Mask{1} << l;
     const bool inside = array && array->contains(offset);
-    if (!array) array = nearest_local(point.frame, offset);
+    if (!array) array = nearest_local(point.frame, l, offset);
     const char* why = inside                                 ? "the access starts inside its array and ends past it"
-                      : local_array_at(point.frame, offset) ? "the address lies in another local array of the thread"
+                      : local_array_at(point.frame, l, offset) ? "the address lies in another local array of the thread"
                                                              : "the address lies in no local array of the thread";
     invalid(point, l, Space::local, verb_of(a.kind), a.width, offset, array ? &*array : nullptr, why, kOutside);
   }

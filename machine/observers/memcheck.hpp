@@ -44,9 +44,9 @@ class Regions {
   bool settled_ = false;
 };
 
-// The array at `offset` of local space, in the frame of the function at hand or of those that called it; its base is an
-// offset of the thread as well.
-std::optional<Object> local_array_at(const LocalFrame* frame, std::uint64_t offset);
+// The array at `offset` of a lane's local space, in the frame of the function at hand or of those that called it; its base is
+// an offset of the thread as well.
+std::optional<Object> local_array_at(const LocalFrame* frame, unsigned lane, std::uint64_t offset);
 
 class Memcheck {
  public:

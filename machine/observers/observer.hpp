@@ -154,6 +154,7 @@ enum class Fault : std::uint8_t {
   bulk_invalid,         // a bulk copy or a tensor map that the hardware refuses; detail says why
   unsupported,          // met at run time only; detail names it
   stack_overflow,
+  invalid_call,         // a call of an address that is no function, or one of another kind; detail: what it is
   stalled,              // instruction limit or timeout; detail says which warps were where
 };
 
@@ -258,6 +259,8 @@ class Observer {
 
   // point.active have called a function, which has a local frame of its own (point.frame).
   virtual void function_entered(const WarpPoint&) {}
+  // They have got `grown`, the last array of their frame, which nobody has written.
+  virtual void stack_grown(const WarpPoint&, const GrownStack::Array& grown) { (void)grown; }
   virtual void threads_exit(const WarpPoint&) {}  // point.active: the lanes that exit
   virtual void fault(const WarpPoint&, const FaultEvent&) {}
   // Whether the checks want to know what becomes of undefined values. With `memory`, accesses come with room for them.

@@ -47,7 +47,9 @@ Words words_of(Fault fault) {
       return {"synccheck", "Block ended with async copies in flight", "wait for the copies before the block ends", warning};
     case Fault::bulk_invalid: return {"memcheck", "Invalid bulk copy", ""};
     case Fault::unsupported: return {"launch", "Not supported by the CPU device", ""};
-    case Fault::stack_overflow: return {"launch", "Stack overflow", ""};
+    case Fault::stack_overflow:
+      return {"launch", "Stack overflow", "end the recursion earlier, or ask for more with cudaDeviceSetLimit(cudaLimitStackSize, bytes)"};
+    case Fault::invalid_call: return {"launch", "Invalid call", ""};
     case Fault::stalled: return {"launch", "Kernel does not end", ""};
   }
   return {"launch", "Fault", ""};

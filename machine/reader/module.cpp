@@ -1,6 +1,8 @@
 // Indexes a PTX text: functions with their headers, and the module's variables with their initial bytes.
 #include "../exec/module.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "../exec/kernel.hpp"
@@ -16,7 +18,7 @@ struct Initialiser {
   Number number;
   std::string_view symbol;
   std::int64_t addend = 0;
-  bool generic = false;
+  std::uint64_t mask = ~std::uint64_t{0};  // of the address: 0xFF00(symbol) is its second byte
 };
 
 struct PendingSymbol {
@@ -32,6 +34,10 @@ class Indexer {
   void run() {
     while (!text_.done()) top_level();
     if (module_.target.empty()) throw PtxError("PTX line 1: no .target directive: this is not a PTX text");
+    for (const auto& [alias, aliasee] : aliases_) name_again(alias, aliasee);
+    std::vector<std::string_view> names;
+    for (const auto& f : module_.functions) names.push_back(f.name);
+    module_.code.settle(std::move(names));
     for (const auto& p : pending_) resolve(p);
   }
 
@@ -71,29 +77,16 @@ class Indexer {
       text_.string();
       text_.expect(';');
     } else if (word == ".alias") {
-      text_.fail("'.alias' is not supported");
+      const auto alias = text_.word();
+      text_.expect(',');
+      aliases_.push_back({alias, text_.word()});
+      text_.expect(';');
     } else if (word.empty()) {
       text_.fail(std::string("unexpected '") + text_.raw() + "' at module scope");
     } else {
       text_.fail("unknown directive '" + std::string(word) + "' at module scope");
     }
     extern_ = false;
-  }
-
-  std::vector<FunctionText::Formal> formals() {
-    std::vector<FunctionText::Formal> list;
-    text_.expect('(');
-    if (text_.take(')')) return list;
-    do {
-      const auto space = text_.word();
-      if (space != ".param" && space != ".reg") text_.fail("expected .param or .reg, found '" + std::string(space) + "'");
-      if (list.size() >= 4096) text_.fail("too many parameters");
-      const auto d = parse_declaration(text_);
-      if (d.bytes > (1u << 20)) text_.fail("parameter '" + std::string(d.name) + "' is too large");
-      list.push_back({d.name, d.type, static_cast<std::uint32_t>(d.bytes), d.align, space == ".reg"});
-    } while (text_.take(','));
-    text_.expect(')');
-    return list;
   }
 
   std::vector<std::uint32_t> numbers() {
@@ -117,11 +110,11 @@ class Indexer {
       if (word == ".noreturn") continue;
       text_.fail("unexpected '" + std::string(word) + "' before a function's name");
     }
-    if (text_.peek() == '(') f.results = formals();
+    if (text_.peek() == '(') f.signature.results = parse_formals(text_);
     f.name = text_.word();
     if (f.name.empty()) text_.fail("a function has no name");
     f.header = text_.offset();
-    if (text_.peek() == '(') f.formals = formals();
+    if (text_.peek() == '(') f.signature.formals = parse_formals(text_);
     auto& a = f.attributes;
     for (;;) {
       if (text_.take(';')) break;
@@ -168,6 +161,30 @@ class Indexer {
     }
   }
 
+  void name_again(std::string_view alias, std::string_view aliasee) {
+    const auto found = module_.by_name.find(aliasee);
+    if (found == module_.by_name.end() || !module_.functions[found->second].has_body)
+      throw PtxError("'.alias' names '" + std::string(aliasee) + "', which is no function of this module");
+    module_.by_name[alias] = found->second;
+  }
+
+  // "name", "name+8", "generic(name)+8": an address, the same one in either form.
+  void symbol(Initialiser& v, std::string_view word) {
+    if (word == "generic") {
+      text_.expect('(');
+      word = text_.word();
+      text_.expect(')');
+    }
+    if (word.empty()) text_.fail("an initialiser names nothing");
+    v.symbol = word;
+    if (text_.take('+')) {
+      Number n;
+      if (!parse_number(text_.word(), n)) text_.fail("bad offset in an initialiser");
+      v.addend = static_cast<std::int64_t>(n.bits);
+    }
+    if (text_.peek() == '(') text_.fail("initialiser operator '" + std::string(word) + "' is not supported");
+  }
+
   void values(const Declaration& d, std::uint64_t& offset, std::vector<Initialiser>& out, int depth = 0) {
     if (depth > 8) text_.fail("an initialiser is nested too deeply");
     const unsigned element = bytes_of(d.type);
@@ -184,23 +201,17 @@ class Indexer {
     const bool minus = text_.take('-');
     auto word = text_.word();
     if (parse_number(word, v.number)) {
+      if (!minus && v.number.kind == Number::integer && text_.take('(')) {
+        v.mask = v.number.bits;
+        if (v.mask == 0) text_.fail("an initialiser's mask is zero");
+        symbol(v, text_.word());
+        text_.expect(')');
+      }
       if (minus && v.number.kind == Number::integer) v.number.bits = 0 - v.number.bits;
       if (minus && v.number.kind != Number::integer)
         v.number.bits ^= v.number.kind == Number::float64 ? std::uint64_t{1} << 63 : std::uint64_t{1} << 31;
     } else if (!word.empty()) {
-      v.generic = word == "generic";
-      if (v.generic) {
-        text_.expect('(');
-        word = text_.word();
-        text_.expect(')');
-      }
-      v.symbol = word;
-      if (text_.take('+')) {
-        Number n;
-        if (!parse_number(text_.word(), n)) text_.fail("bad offset in an initialiser");
-        v.addend = static_cast<std::int64_t>(n.bits);
-      }
-      if (text_.peek() == '(') text_.fail("initialiser operator '" + std::string(word) + "' is not supported");
+      symbol(v, word);
     } else {
       text_.fail("bad initialiser");
     }
@@ -253,21 +264,47 @@ class Indexer {
   }
 
   void resolve(const PendingSymbol& p) {
-    auto found = module_.global_by_name.find(p.value.symbol);
-    if (found == module_.global_by_name.end())
-      throw PtxError("PTX line " + std::to_string(p.line) + ": initialiser names '" + std::string(p.value.symbol) +
-                     "', which is no variable of this module");
-    const std::uint64_t value = module_.globals[found->second].object->base + static_cast<std::uint64_t>(p.value.addend);
+    std::uint64_t value = address_of(p) + static_cast<std::uint64_t>(p.value.addend);
+    value = (value & p.value.mask) >> std::countr_zero(p.value.mask);
     std::memcpy(reinterpret_cast<void*>(p.address), &value, p.value.bytes);
+  }
+
+  std::uint64_t address_of(const PendingSymbol& p) {
+    if (const auto found = module_.global_by_name.find(p.value.symbol); found != module_.global_by_name.end())
+      return module_.globals[found->second].object->base;
+    const auto found = module_.by_name.find(p.value.symbol);
+    if (found == module_.by_name.end() || module_.functions[found->second].is_kernel || !module_.functions[found->second].has_body)
+      throw PtxError("PTX line " + std::to_string(p.line) + ": initialiser names '" + std::string(p.value.symbol) +
+                     "', which is no variable or function of this module");
+    module_.in_tables.push_back(found->second);
+    return module_.code.of(found->second);
   }
 
   ModuleText& module_;
   Text text_;
   bool extern_ = false;
   std::vector<PendingSymbol> pending_;
+  std::vector<std::pair<std::string_view, std::string_view>> aliases_;
 };
 
 }  // namespace
+
+const std::vector<std::size_t>& ModuleText::address_taken() const {
+  std::call_once(once_, [this] {
+    address_taken_ = in_tables;
+    const std::string_view all = text;
+    for (std::size_t at = all.find("mov."); at != std::string_view::npos; at = all.find("mov.", at + 4)) {
+      // mov.u64 %rd1, name;
+      const std::size_t comma = all.find_first_of(",;", at), begin = all.find_first_not_of(" \t\r\n", comma + 1);
+      if (comma == std::string_view::npos || begin == std::string_view::npos || all[comma] == ';') continue;
+      const auto found = by_name.find(all.substr(begin, all.find_first_of(" \t\r\n;+", begin) - begin));
+      if (found != by_name.end() && functions[found->second].has_body && !functions[found->second].is_kernel) address_taken_.push_back(found->second);
+    }
+    std::sort(address_taken_.begin(), address_taken_.end());
+    address_taken_.erase(std::unique(address_taken_.begin(), address_taken_.end()), address_taken_.end());
+  });
+  return address_taken_;
+}
 
 class ModuleImpl final : public Module {
  public:

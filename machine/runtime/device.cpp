@@ -6,6 +6,7 @@
 #include "runtime/api.hpp"
 #include "runtime/host_guard.hpp"
 #include "runtime/host_watch.hpp"
+#include "runtime/device_limits.hpp"
 #include "runtime/limits.hpp"
 #include "runtime/session.hpp"
 #include "runtime/stream.hpp"
@@ -123,23 +124,6 @@ void fill(cudaDeviceProp& p) {
 
 void require_device(int device) { require(device == 0, cudaErrorInvalidDevice, "there is one device, number 0"); }
 
-struct LimitValue {
-  cudaLimit which;
-  std::size_t value;
-};
-LimitValue device_limits[] = {
-    {cudaLimitStackSize, 1024},          {cudaLimitPrintfFifoSize, 7405568},
-    {cudaLimitMallocHeapSize, 8388608},  {cudaLimitDevRuntimeSyncDepth, 2},
-    {cudaLimitDevRuntimePendingLaunchCount, 2048}, {cudaLimitMaxL2FetchGranularity, 64},
-    {cudaLimitPersistingL2CacheSize, 0},
-};
-
-LimitValue& limit_of(cudaLimit which) {
-  for (auto& limit : device_limits)
-    if (limit.which == which) return limit;
-  fail(cudaErrorInvalidValue, "the CPU device knows no such limit");
-}
-
 unsigned device_flags = cudaDeviceScheduleAuto;
 
 template <class Body>
@@ -226,16 +210,13 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 
 cudaError_t cudaDeviceSetLimit(cudaLimit which, size_t value) {
   return on_device("cudaDeviceSetLimit", 0, [&] {
-    LimitValue& limit = limit_of(which);
-    // A thread has at most 512 KB of local memory.
-    require(which != cudaLimitStackSize || value <= std::size_t{512} << 10, cudaErrorInvalidValue, "the stack is larger than a thread's local memory");
-    limit.value = value;
+    set_device_limit(which, value);
   });
 }
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit which) {
   return on_device("cudaDeviceGetLimit", 0, [&] {
     require(value, cudaErrorInvalidValue, "the result's address is null");
-    *value = limit_of(which).value;
+    *value = device_limit(which);
   });
 }
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return on_device("cudaDeviceSetCacheConfig", 0, [] {}); }

@@ -12,6 +12,7 @@
 #include "memory/graph_memory.hpp"
 #include "runtime/api.hpp"
 #include "runtime/background.hpp"
+#include "runtime/device_limits.hpp"
 #include "runtime/exit.hpp"
 #include "runtime/host_guard.hpp"
 #include "runtime/host_seal.hpp"
@@ -108,6 +109,7 @@ void launch_kernel(const KernelWork& work, const Task& task) {
   request.cooperative = work.cooperative;
   request.operation = operation.id;
   request.host = host_state;
+  request.stack_bytes = static_cast<std::uint32_t>(device_limit(cudaLimitStackSize));
   Stopwatch watch;
   if (task.overtakes)
     request.dependency_wait = [&] {
@@ -226,6 +228,7 @@ cudaError_t launch_error(LaunchStatus status) {
     case LaunchStatus::deadlock: return cudaErrorLaunchTimeout;
     case LaunchStatus::stalled: return cudaErrorLaunchTimeout;
     case LaunchStatus::stack_overflow: return cudaErrorHardwareStackError;
+    case LaunchStatus::invalid_call: return cudaErrorInvalidPc;
     case LaunchStatus::invalid_ptx: return cudaErrorInvalidPtx;
     case LaunchStatus::unsupported: return cudaErrorNotSupported;
   }
