@@ -51,6 +51,8 @@ void decode_reduce_async(Decoder& d);  // red.async
 
 // Functions that the system defines, and a call of which is an instruction: printf, assert. False: `name` is none.
 bool decode_system_call(Decoder& d, std::string_view name, const std::vector<Operand>& arguments, const std::vector<Operand>& results);
+// The same of the device's heap: malloc, free.
+bool decode_heap_call(Decoder& d, std::string_view name, const std::vector<Operand>& arguments, const std::vector<Operand>& results);
 // The area of a call's argument or result, of at least so many bytes.
 Slot area_of(Decoder& d, const Operand& o, unsigned bytes);
 

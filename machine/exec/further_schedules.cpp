@@ -64,7 +64,8 @@ void exchange(Attempt& attempt) {
 }  // namespace
 
 bool wants_further_schedules(const Launching& launch) {
-  return launch.observer != nullptr && launch.options.schedules != 0 &&
+  // What is allocated and freed cannot be put back.
+  return launch.observer != nullptr && launch.options.schedules != 0 && !launch.program.uses_heap &&
          (launch.info.communicates || launch.program.waits_in_block) && due(launch.request);
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "../memory/device_heap.hpp"
 #include "attempt.hpp"
 #include "crew.hpp"
 #include "kernel.hpp"
@@ -163,7 +164,9 @@ LaunchResult launch(const LaunchRequest& request, const Options& options, Observ
   now.fits = blocks <= most_resident;
   // A kernel whose threads all wait before they touch memory runs as if launched after the wait.
   const bool waited = program->waits_first && request.dependency_wait;
-  const bool apart = !info.communicates && (waited || !program->waits_for_dependency || !request.dependency_wait);
+  // Addresses that malloc gives depend on the order of the blocks.
+  if (program->uses_heap) DeviceHeap::instance().begin(request.heap_bytes);
+  const bool apart = !info.communicates && !program->uses_heap && (waited || !program->waits_for_dependency || !request.dependency_wait);
   info.chunks = apart ? chunks_of(blocks) : 1;
   if (request.cooperative && blocks > info.resident_limit) {
     result.status = LaunchStatus::unsupported;

@@ -114,6 +114,7 @@ struct LaunchRequest {
   bool cooperative = false;
   std::uint64_t operation = 0;  // the Operation that this launch is
   std::uint32_t stack_bytes = 1024;  // a thread, for what is not known before the launch (cudaLimitStackSize)
+  std::uint64_t heap_bytes = 8 << 20;  // of the device's heap (cudaLimitMallocHeapSize)
   // Called once, when a thread first passes griddepcontrol.wait (or at the end of the grid without one).
   std::function<void()> dependency_wait;
   // What the program's own threads do meanwhile; empty: they wait for this launch.

@@ -214,7 +214,9 @@ void call_decode(Decoder& d) {
     if (form == nullptr) d.fail("a call by address needs a prototype or a list of targets");
     return decode_by_address(d, target, *form, arguments, results);
   }
-  if (decode_system_call(d, target.text, arguments, results)) return;
+  const auto defined = d.module.by_name.find(target.text);
+  const bool own = defined != d.module.by_name.end() && d.module.functions[defined->second].has_body;
+  if (!own && decode_system_call(d, target.text, arguments, results)) return;
   Function* callee = d.callee(target.text);
   const Slot* passing = passing_to(d, *callee, arguments, results);
   Inst& i = d.emit(call);

@@ -120,6 +120,7 @@ struct Program {
   bool waits_in_block = false;  // warps of a block wait for each other otherwise than at barriers: mbarriers, locks, flags
   bool calls = false;
   bool grid_sync = false;
+  bool uses_heap = false;       // malloc or free of the device
   bool waits_for_dependency = false;
   bool waits_first = false;  // for the dependency, before it touches any memory
   const SharedLayout* shared = nullptr;

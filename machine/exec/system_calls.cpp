@@ -1,4 +1,4 @@
-// Functions that the system defines for kernels: vprintf, __assertfail.
+// Functions that the system defines for kernels: vprintf, __assertfail; and those of the heap (heap_calls.cpp).
 #include <cstdio>
 
 #include "families.hpp"
@@ -93,7 +93,7 @@ bool decode_system_call(Decoder& d, std::string_view name, const std::vector<Ope
     d.ends_block();
     return true;
   }
-  return false;
+  return decode_heap_call(d, name, arguments, results);
 }
 
 }  // namespace machine

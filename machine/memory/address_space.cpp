@@ -14,6 +14,11 @@ constexpr std::uint64_t kPage = 4096;
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t to) { return (value + to - 1) / to * to; }
 
+// Heap objects up to so many bytes share a slab; its own guard is a cell.
+constexpr std::uint64_t kSmallHeapBytes = 16 << 10;
+constexpr std::uint64_t kHeapCell = std::uint64_t{1} << kHeapCellShift;
+constexpr std::uint64_t kSlab = 1 << 20;
+
 // A registration keeps pages readable that the host owns; the device reaches them by the same address.
 struct Extent {
   std::uint64_t base, span;  // span: bytes of arena that belong to the object, guard included
@@ -61,9 +66,61 @@ struct AddressSpace::Impl {
   // registered host memory lies outside the arena
   std::map<std::uint64_t, std::unique_ptr<Object>> registered;
   std::vector<std::unique_ptr<Object>> unregistered;
+  // the device's heap
+  struct Slab {
+    Object object;  // holds no byte
+    std::uint32_t live = 0;
+    bool open = true;
+  };
+  std::map<std::uint64_t, std::unique_ptr<Slab>> slabs;  // by base
+  std::uint64_t heap_next = 0, heap_end = 0;             // what is left of the open one
   // on-chip storage: a bump pointer and free lists by size
   std::uint64_t on_chip_next = kOnChipBase;
   std::multimap<std::uint64_t, std::uint64_t> on_chip_free;  // size -> base
+
+  // Room for a heap object of its own granules, or a slab. 0: none left.
+  std::uint64_t place_in_heap(std::uint64_t bytes, std::uint64_t pitch) {
+    const std::uint64_t base = round_up(next, pitch), end = base + round_up(bytes, pitch) + kGuardBytes;
+    if (end + kGuardBytes > kArenaBase + kGlobalBytes) return 0;
+    next = end;
+    return base;
+  }
+
+  // Room for a small heap object of `span` bytes, guard included.
+  std::uint64_t carve(std::uint64_t span, std::uint64_t pitch) {
+    std::uint64_t base = round_up(heap_next, pitch);
+    if (base + span > heap_end) {
+      close_slab();
+      heap_next = place_in_heap(kSlab, kSlab);
+      if (heap_next == 0) return 0;
+      heap_end = heap_next + kSlab;
+      auto& slab = slabs[heap_next] = std::make_unique<Slab>();
+      slab->object.kind = ObjectKind::heap;
+      slab->object.base = heap_next;
+      mark_granules(heap_next, kSlab, 1);
+      name_granules(heap_next, kSlab, &slab->object);
+      base = heap_next;
+    }
+    heap_next = base + span;
+    ++slab_of(base).live;
+    return base;
+  }
+
+  Slab& slab_of(std::uint64_t address) { return *std::prev(slabs.upper_bound(address))->second; }
+
+  void close_slab() {
+    if (heap_end == 0) return;
+    Slab& slab = slab_of(heap_end - 1);
+    slab.open = false;
+    drop_if_empty(slab);
+    heap_next = heap_end = 0;
+  }
+
+  void drop_if_empty(const Slab& slab) {
+    if (slab.live != 0 || slab.open) return;
+    mark_granules(slab.object.base, kSlab, 0);
+    discard(reinterpret_cast<std::byte*>(slab.object.base), kSlab);
+  }
 
   // Room for `span` bytes: fresh arena first, then the oldest freed object that is large enough.
   std::uint64_t place(std::uint64_t span) {
@@ -89,6 +146,7 @@ AddressSpace::AddressSpace() : impl_(std::make_unique<Impl>()) {
   reserve(kArenaBytes, kArenaBase);
   reserve(kGlobalBytes >> kGranuleShift, kGranuleBase);
   reserve((kGlobalBytes >> kGranuleShift) * sizeof(const Object*), kGranuleObjectsBase);
+  reserve((kGlobalBytes >> kHeapCellShift) * sizeof(const Object*), kHeapCellsBase);
 }
 
 AddressSpace& AddressSpace::instance() {
@@ -118,6 +176,43 @@ const Object* AddressSpace::allocate(ObjectKind kind, std::uint64_t bytes, std::
   name_granules(base, bytes, result);
   if (counted) impl_->used += bytes;
   return result;
+}
+
+const Object* AddressSpace::allocate_in_heap(std::uint64_t bytes, std::uint32_t align, std::uint64_t operation) {
+  std::unique_lock guard(impl_->lock);
+  if (bytes > kGlobalBytes / 2) return nullptr;
+  const std::uint64_t room = std::max<std::uint64_t>(bytes, 1);
+  const bool small = room <= kSmallHeapBytes && align <= kSmallHeapBytes;
+  const std::uint64_t pitch = std::max<std::uint64_t>(small ? kHeapCell : std::uint64_t{1} << kGranuleShift, align);
+  const std::uint64_t span = small ? round_up(room, kHeapCell) + kHeapCell : round_up(room, pitch) + kGuardBytes;
+  const std::uint64_t base = small ? impl_->carve(span, pitch) : impl_->place_in_heap(room, pitch);
+  if (base == 0) return nullptr;
+  auto object = std::make_unique<Object>();
+  *object = Object{.id = impl_->next_id++, .kind = ObjectKind::heap, .state = ObjectState::live, .base = base, .size = bytes,
+                   .align = align, .name = {}, .allocated = operation, .freed = 0};
+  const Object* result = object.get();
+  impl_->spans[base] = span;
+  impl_->objects[base] = std::move(object);
+  if (small) {
+    for (std::uint64_t cell = base; cell < base + room; cell += kHeapCell) heap_cell(cell) = result;
+  } else {
+    mark_granules(base, room, 1);
+    name_granules(base, room, result);
+  }
+  return result;
+}
+
+const Object* AddressSpace::heap_object(std::uint64_t address) const {
+  if (!in_global_arena(address)) return nullptr;
+  const Object* object = granule_object(address);
+  if (object == nullptr || object->kind != ObjectKind::heap) return nullptr;
+  const Object* cell = heap_cell(address);
+  return cell != nullptr ? cell : object->id != 0 ? object : nullptr;
+}
+
+const Object* AddressSpace::find_in_heap(std::uint64_t address) const {
+  const Object* object = heap_cell(address);
+  return object != nullptr && object->contains(address) ? object : nullptr;
 }
 
 const Object* AddressSpace::register_host(std::uint64_t address, std::uint64_t bytes, std::uint64_t operation) {
@@ -152,7 +247,13 @@ const Object* AddressSpace::release(std::uint64_t base, std::uint64_t operation)
   object.freed = operation;
   if (object.kind == ObjectKind::global || object.kind == ObjectKind::managed || object.kind == ObjectKind::device_symbol)
     impl_->used -= object.size;
-  impl_->freed.push_back(base);
+  if (granule_object(base) != &object) {
+    Impl::Slab& slab = impl_->slab_of(base);
+    --slab.live;
+    impl_->drop_if_empty(slab);
+    return &object;
+  }
+  if (object.kind != ObjectKind::heap) impl_->freed.push_back(base);
   mark_granules(base, object.size, 0);
   discard(reinterpret_cast<std::byte*>(base), round_up(object.size, kPage));
   return &object;

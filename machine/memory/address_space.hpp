@@ -55,6 +55,14 @@ inline const Object*& granule_object(std::uint64_t address) {
   return reinterpret_cast<const Object**>(kGranuleObjectsBase)[(address - kArenaBase) >> kGranuleShift];
 }
 
+// The small objects of the device's heap share granules, of which the object above is a slab that holds no byte itself. A table
+// with a place for each cell of memory says whose it is.
+inline constexpr unsigned kHeapCellShift = 7;
+inline constexpr std::uint64_t kHeapCellsBase = kGranuleObjectsBase + (std::uint64_t{1} << 32);
+inline const Object*& heap_cell(std::uint64_t address) {
+  return reinterpret_cast<const Object**>(kHeapCellsBase)[(address - kArenaBase) >> kHeapCellShift];
+}
+
 // Reserves `bytes` of zeroed, lazily backed memory at `address` (0: anywhere). Throws std::bad_alloc.
 std::byte* reserve(std::uint64_t bytes, std::uint64_t address = 0);
 // Gives the pages back; the region stays reserved and reads as zero.
@@ -71,6 +79,10 @@ class AddressSpace {
   // (cudaErrorMemoryAllocation).
   const Object* allocate(ObjectKind kind, std::uint64_t bytes, std::uint32_t align = 512, std::string_view name = {},
                          std::uint64_t operation = 0);
+  // Memory of the device's heap. Its addresses are never used again. nullptr: there are none left.
+  const Object* allocate_in_heap(std::uint64_t bytes, std::uint32_t align, std::uint64_t operation);
+  // The object of the heap, live or freed, whose cells or granules hold `address`.
+  const Object* heap_object(std::uint64_t address) const;
   // Host memory that the program registered; kept outside the arena. nullptr when it overlaps another registration.
   const Object* register_host(std::uint64_t address, std::uint64_t bytes, std::uint64_t operation = 0);
 
@@ -83,7 +95,8 @@ class AddressSpace {
   const Object* find(std::uint64_t address) const {
     if (!in_global_arena(address)) [[unlikely]] return find_registered(address);
     const Object* object = granule_object(address);
-    return object != nullptr && object->contains(address) ? object : nullptr;
+    if (object == nullptr || object->contains(address)) return object;
+    return object->kind == ObjectKind::heap ? find_in_heap(address) : nullptr;
   }
   // The nearest live object below or above, for messages ("16 bytes past the end of ..."); nullptr if there is none.
   const Object* nearest(std::uint64_t address) const;
@@ -108,6 +121,7 @@ class AddressSpace {
  private:
   AddressSpace();
   const Object* find_registered(std::uint64_t address) const;
+  const Object* find_in_heap(std::uint64_t address) const;
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

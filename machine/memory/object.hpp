@@ -8,6 +8,7 @@ namespace machine {
 
 enum class ObjectKind : std::uint8_t {
   global,           // cudaMalloc and its relatives
+  heap,             // malloc and new of kernels
   managed,          // cudaMallocManaged: host and device use the same address
   pinned,           // cudaMallocHost / cudaHostAlloc: host memory that a kernel may use by the same address
   registered,       // cudaHostRegister: ordinary host memory, lies outside the device arena
@@ -18,6 +19,9 @@ enum class ObjectKind : std::uint8_t {
   dynamic_shared,   // the extern __shared__ array of a launch
   local,            // a local array (one a thread)
 };
+
+// Memory that holds nothing until the program writes it, and whose bytes are known to be written or not.
+constexpr bool begins_unwritten(ObjectKind kind) { return kind == ObjectKind::global || kind == ObjectKind::heap; }
 
 enum class ObjectState : std::uint8_t { live, freed };
 

@@ -231,12 +231,33 @@ void Chunk::stack_grown(const WarpPoint& point, const GrownStack::Array& grown) 
   if (options_.initcheck) initcheck_.stack_grown(point, grown);
 }
 
+// Freeing memory is to the others like writing all of it, each byte to another value.
+void Chunk::heap_freed(const WarpPoint& point, const Object& object) {
+  constexpr std::uint64_t kMost = 64 << 10;  // of a large object, its beginning
+  Access a;
+  a.kind = AccessKind::store;
+  a.shape = Shape::uniform;
+  a.lanes = a.breaks = point.active;
+  std::array<std::uint64_t, kWarp> address;
+  std::array<std::byte, 8> other;
+  a.address = address.data();
+  a.data[0] = {other.data(), 0};
+  Slot& slot = slot_of(point);
+  for (std::uint64_t at = 0; at < std::min(object.size, kMost); at += a.width) {
+    a.width = static_cast<std::uint32_t>(std::bit_floor(std::min<std::uint64_t>(object.size - at, other.size())));
+    address.fill(object.base + at);
+    for (std::uint32_t b = 0; b < a.width; ++b) other[b] = ~reinterpret_cast<const std::byte*>(object.base + at)[b];
+    global_races_.access(slot.order, slot.held, point, a);
+  }
+}
+
 void Chunk::threads_exit(const WarpPoint& point) { slot_of(point).order.exit(point.warp, point.active); }
 
 void Chunk::fault(const WarpPoint& point, const FaultEvent& event) {
   const bool address = event.fault == Fault::illegal_address || event.fault == Fault::misaligned_address;
   if (address) return memcheck_.fault(point, event);
-  if (is_synchronisation(event.fault) && !options_.synccheck) return;
+  if (check_of(event.fault) == "synccheck" && !options_.synccheck) return;
+  if (check_of(event.fault) == "memcheck" && !options_.memcheck) return;
   report_fault(sink_, launch_, point, event);
 }
 

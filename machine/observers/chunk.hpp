@@ -45,6 +45,7 @@ class Chunk final : public Observer {
   void bulk_wait(const WarpPoint& point, std::uint32_t groups_left, bool read) override;
   void proxy_fence(const WarpPoint& point) override;
   void function_entered(const WarpPoint& point) override;
+  void heap_freed(const WarpPoint& point, const Object& object) override;
   void stack_grown(const WarpPoint& point, const GrownStack::Array& grown) override;
   void threads_exit(const WarpPoint& point) override;
   void fault(const WarpPoint& point, const FaultEvent& event) override;

@@ -47,7 +47,7 @@ void Initcheck::block_begin(const BlockInfo& block) {
 bool Initcheck::counts(std::uint64_t address) const {
   if (!ArenaBits::covers(address)) return false;
   const Object* object = AddressSpace::instance().find(address);
-  return object && object->kind == ObjectKind::global;
+  return object && begins_unwritten(object->kind);
 }
 
 // One bit a byte for the 64 bytes around `address`. What this chunk has written itself is in its pages.
@@ -236,7 +236,7 @@ void Initcheck::global(const WarpPoint& point, const Access& a, const Extent& ex
       const Access part = narrowed(a, counted);
       return counted_lanes(point, part, extent_of(part), pages);
     }
-  } else if (object->kind != ObjectKind::global) {
+  } else if (!begins_unwritten(object->kind)) {
     return;
   }
   counted_lanes(point, a, extent, pages);
@@ -344,7 +344,7 @@ void Initcheck::landed(const WarpPoint& point, const AsyncCopy& copy, const Side
   if (const Mask whole = source.access.lanes & rest; whole != 0 && !any_undefined_) {
     const auto& [from, extent] = source;
     const Object* object = AddressSpace::instance().find(extent.low);
-    if (object && object->contains(extent.low, extent.bytes()) && (object->kind != ObjectKind::global || all_written(from, extent)))
+    if (object && object->contains(extent.low, extent.bytes()) && (!begins_unwritten(object->kind) || all_written(from, extent)))
       rest &= ~whole;
   }
   each_lane(rest, [&](unsigned lane) { landed(point, copy, lane, pages); });

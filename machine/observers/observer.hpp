@@ -154,6 +154,8 @@ enum class Fault : std::uint8_t {
   bulk_invalid,         // a bulk copy or a tensor map that the hardware refuses; detail says why
   unsupported,          // met at run time only; detail names it
   stack_overflow,
+  double_free,          // of memory of the device's heap
+  invalid_free,         // of what malloc() of a kernel did not give; detail: what it is
   invalid_call,         // a call of an address that is no function, or one of another kind; detail: what it is
   stalled,              // instruction limit or timeout; detail says which warps were where
 };
@@ -261,6 +263,8 @@ class Observer {
   virtual void function_entered(const WarpPoint&) {}
   // They have got `grown`, the last array of their frame, which nobody has written.
   virtual void stack_grown(const WarpPoint&, const GrownStack::Array& grown) { (void)grown; }
+  // The lane at `point` frees an object of the device's heap. Told before it happens.
+  virtual void heap_freed(const WarpPoint& point, const Object&) { (void)point; }
   virtual void threads_exit(const WarpPoint&) {}  // point.active: the lanes that exit
   virtual void fault(const WarpPoint&, const FaultEvent&) {}
   // Whether the checks want to know what becomes of undefined values. With `memory`, accesses come with room for them.

@@ -29,6 +29,7 @@ bool in_toolkit(const std::string& file) {
 std::string_view kind_words(ObjectKind kind) {
   switch (kind) {
     case ObjectKind::global: return "device allocation";
+    case ObjectKind::heap: return "device heap allocation";
     case ObjectKind::managed: return "managed allocation";
     case ObjectKind::pinned: return "pinned host allocation";
     case ObjectKind::registered: return "registered host memory";

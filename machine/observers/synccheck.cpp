@@ -49,6 +49,8 @@ Words words_of(Fault fault) {
     case Fault::unsupported: return {"launch", "Not supported by the CPU device", ""};
     case Fault::stack_overflow:
       return {"launch", "Stack overflow", "end the recursion earlier, or ask for more with cudaDeviceSetLimit(cudaLimitStackSize, bytes)"};
+    case Fault::double_free: return {"memcheck", "Double free", "free an allocation once, by one thread"};
+    case Fault::invalid_free: return {"memcheck", "Invalid free", "pass to free() and delete what malloc() and new of a kernel gave"};
     case Fault::invalid_call: return {"launch", "Invalid call", ""};
     case Fault::stalled: return {"launch", "Kernel does not end", ""};
   }
@@ -57,7 +59,7 @@ Words words_of(Fault fault) {
 
 }  // namespace
 
-bool is_synchronisation(Fault fault) { return std::string_view(words_of(fault).check) == "synccheck"; }
+std::string_view check_of(Fault fault) { return words_of(fault).check; }
 
 void report_fault(Sink& sink, const LaunchInfo& launch, const WarpPoint& point, const FaultEvent& event) {
   // A full mask over a partial warp is everywhere and works; a shuffle that reads such a lane is told as its own fault.

@@ -6,8 +6,8 @@
 
 namespace machine::checks {
 
-// Barriers, masks, shuffles, mbarriers, deadlock.
-bool is_synchronisation(Fault fault);
+// The check that a fault belongs to; "launch": whatever is checked.
+std::string_view check_of(Fault fault);
 
 // Puts the fault down; nothing for the faults that another check has already told.
 void report_fault(Sink& sink, const LaunchInfo& launch, const WarpPoint& point, const FaultEvent& event);

@@ -57,7 +57,8 @@ const Object& live_object_at(const void* pointer, bool host_memory) {
                     (object->kind == ObjectKind::pinned) == host_memory &&
                     (host_memory || object->kind == ObjectKind::global || object->kind == ObjectKind::managed);
   if (!fits)
-    fail(cudaErrorInvalidValue, object && object->contains(address_of(pointer))
+    fail(cudaErrorInvalidValue, object && object->kind == ObjectKind::heap ? "the memory is of malloc() in a kernel, and only free() in a kernel gives it back"
+                                : object && object->contains(address_of(pointer))
                                     ? "the pointer is not the start of an allocation of this kind"
                                     : "the pointer was not returned by an allocating call");
   return *object;

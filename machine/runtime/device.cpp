@@ -3,10 +3,11 @@
 #include <cstring>
 
 #include "memory/address_space.hpp"
+#include "memory/device_heap.hpp"
 #include "runtime/api.hpp"
+#include "runtime/device_limits.hpp"
 #include "runtime/host_guard.hpp"
 #include "runtime/host_watch.hpp"
-#include "runtime/device_limits.hpp"
 #include "runtime/limits.hpp"
 #include "runtime/session.hpp"
 #include "runtime/stream.hpp"
@@ -244,9 +245,10 @@ cudaError_t cudaDeviceReset() {
   Lock lock(state_mutex());
   schedule().wait_for_all(lock);
   clear_context_error();
+  machine::DeviceHeap::instance().reset();
   for (const auto* object : machine::AddressSpace::instance().live()) {
     if (!object->name.empty() || object->kind == machine::ObjectKind::registered) continue;
-    if (object->kind != machine::ObjectKind::global && object->kind != machine::ObjectKind::managed &&
+    if (!begins_unwritten(object->kind) && object->kind != machine::ObjectKind::managed &&
         object->kind != machine::ObjectKind::pinned)
       continue;
     forget_host_memory(object->base);

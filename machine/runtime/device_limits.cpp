@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "memory/device_heap.hpp"
 #include "runtime/api.hpp"
 
 namespace machine::runtime {
@@ -32,6 +33,8 @@ void set_device_limit(cudaLimit which, std::size_t value) {
   LimitValue& limit = limit_of(which);
   // A thread has at most 512 KB of local memory.
   require(which != cudaLimitStackSize || value <= std::size_t{512} << 10, cudaErrorInvalidValue, "the stack is larger than a thread's local memory");
+  require(which != cudaLimitMallocHeapSize || !DeviceHeap::instance().in_use(), cudaErrorInvalidValue,
+          "a kernel that uses malloc() or free() has been launched, and the heap keeps its size");
   limit.value = value;
 }
 

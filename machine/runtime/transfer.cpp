@@ -53,6 +53,8 @@ const Object& device_object(std::uint64_t address, std::uint64_t bytes, const ch
   if (address == 0) fail(cudaErrorInvalidValue, std::string("the ") + role + " is a null pointer");
   const Object* object = AddressSpace::instance().find(address);
   if (!object) fail(cudaErrorInvalidValue, std::string("the ") + role + " is no device memory");
+  if (object->kind == ObjectKind::heap)
+    fail(cudaErrorInvalidValue, std::string("the ") + role + " is memory of malloc() in a kernel, which only kernels can use");
   if (options().has_tool("memcheck")) return *object;
   if (object->state == ObjectState::freed && !of_graph(object->base)) fail(cudaErrorInvalidValue, std::string("the ") + role + " has been freed");
   if (!object->contains(address, bytes))

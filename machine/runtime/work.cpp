@@ -109,6 +109,7 @@ void launch_kernel(const KernelWork& work, const Task& task) {
   request.cooperative = work.cooperative;
   request.operation = operation.id;
   request.host = host_state;
+  request.heap_bytes = device_limit(cudaLimitMallocHeapSize);
   request.stack_bytes = static_cast<std::uint32_t>(device_limit(cudaLimitStackSize));
   Stopwatch watch;
   if (task.overtakes)
