@@ -169,7 +169,8 @@ void wake_collectives(Warp& w) {
 void start_warp(Warp& w, const Function& entry) {
   w.others.clear();
   w.free_frames.clear();
-  for (auto& f : w.frames) w.free_frames.push_back(f.get());
+  // The kernel's frame is the same in every block.
+  for (auto f = w.frames.rbegin(); f != w.frames.rend(); ++f) w.free_frames.push_back(f->get());
   for (auto& f : w.frames) f->fragments = 0;
   w.follows = false;
   w.follow_from = nullptr;
