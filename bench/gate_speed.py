@@ -23,7 +23,7 @@ from verify.device.interface import TOOLS
 from verify.device.sanitizer.program import Sanitizer, find_sanitizer
 from verify.device.select import NoDevice, select_device
 from verify.finding.finding import Finding
-from verify.gate.gate import prepare
+from verify.gate.prepare import prepare
 from verify.report.reproduction import write_reproduction
 
 WAYS = ("compare", *TOOLS)

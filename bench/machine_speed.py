@@ -32,7 +32,7 @@ from verify.device.interface import TOOLS, Job
 from verify.device.program import ProgramOptions, machine_environment
 from verify.device.session import harness_command
 from verify.fixture.schema import Fixture
-from verify.gate.gate import prepare
+from verify.gate.prepare import prepare
 from verify.toolchain.machine_build import machine_library
 from verify.wire.pack import write_pack
 

@@ -14,7 +14,8 @@ from verify.finding.finding import Verdict
 from verify.fixture.cases import first_case
 from verify.fixture.resolve import resolve_fixtures
 from verify.fixture.schema import FixtureError, load_fixtures
-from verify.gate.gate import Selection, run_gate
+from verify.gate.gate import run_gate
+from verify.gate.selection import Selection
 from verify.report.report import Report
 
 SOURCE = """\

@@ -27,7 +27,7 @@ from verify.finding.finding import Finding
 from verify.fixture.cases import build_cases
 from verify.fixture.resolve import resolve_fixtures
 from verify.fixture.schema import load_fixtures
-from verify.gate.gate import prepare
+from verify.gate.prepare import prepare
 from verify.oracle.expectation import expect
 from verify.wire.fills import fill_table
 from verify.wire.pack import RunOutput

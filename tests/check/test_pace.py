@@ -7,8 +7,8 @@ from math import inf
 from pathlib import Path
 
 import pytest
-from scripted import build, done, subject
 
+from tests.check.scripted import build, done, subject
 from verify.check.pace import FACTOR, FLOOR_SECONDS, Pace
 from verify.device.interface import Execution, Job
 from verify.wire.run import Run

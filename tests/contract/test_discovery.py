@@ -19,7 +19,8 @@ from verify.contract.discovery import (
 )
 from verify.contract.model import Contract
 from verify.gate.blame import blame
-from verify.gate.gate import Selection, argument_of, keep_folder
+from verify.gate.gate import argument_of
+from verify.gate.selection import Selection, keep_folder
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "row_softmax"
 

@@ -11,7 +11,8 @@ from verify.contract.default_profiles import DEFAULT_PROFILES
 from verify.contract.discovery import find_contracts
 from verify.device.select import NoDevice, select_device
 from verify.finding.finding import Verdict, overall
-from verify.gate.gate import Selection, run_gate
+from verify.gate.gate import run_gate
+from verify.gate.selection import Selection
 from verify.report.report import Report
 
 COUNTING = {

@@ -13,7 +13,9 @@ from verify.contract.discovery import find_contracts
 from verify.contract.model import Case
 from verify.finding.finding import Outcome, Verdict, overall
 from verify.fixture.resolve import ResolvedFixture
-from verify.gate import gate
+from verify.gate import gate, prepare
+from verify.gate.prepare import Prepared, Target
+from verify.gate.selection import Selection
 from verify.harness.build import Build
 from verify.oracle.expectation import expect
 from verify.report.ladder import TOKENS
@@ -23,9 +25,9 @@ from verify.toolchain.toolchain import find_toolchain
 BUILD = Build(CONTRACT, Path("h"), Path("h.cu"), ("sm_90",), (), find_toolchain(), True, 0.0)
 
 
-def ready(cases: Mapping[str, Mapping[str, Case]] | None = None) -> gate.Prepared:
+def ready(cases: Mapping[str, Mapping[str, Case]] | None = None) -> Prepared:
     made = subject()
-    return gate.Prepared(CONTRACT, BUILD, made.fixtures, made.cases if cases is None else cases)
+    return Prepared(CONTRACT, BUILD, made.fixtures, made.cases if cases is None else cases)
 
 
 @pytest.mark.parametrize(
@@ -40,10 +42,10 @@ def test_oracle_that_mpmath_contradicts_is_not_clean(
     monkeypatch.setattr(gate, "run_checks", lambda *_: [clean])
     monkeypatch.setattr(gate, "rungs", lambda *_: {"rung 1 mpmath": rung})
     monkeypatch.setattr(gate, "source_file", lambda _: Path("twice.cu"))
-    target = gate.Target(CONTRACT, subject().device, "sm_90", 132, ("sm_90",))
+    target = Target(CONTRACT, subject().device, "sm_90", 132, ("sm_90",))
     report = gate._run_target(
         target,
-        gate.Selection((CONTRACT,)),
+        Selection((CONTRACT,)),
         ("compare",),
         "",
         Path("s"),
@@ -71,8 +73,8 @@ def test_token_parity_that_was_asked_for_reaches_the_verdict(
     monkeypatch.setattr(gate, "prepare", lambda *_, **__: ready({}))
     monkeypatch.setattr(gate, "run_checks", lambda *_: [clean])
     top = TopRung(True, "", lambda _: None, {"sm_90": rung})
-    target = gate.Target(contract, subject().device, "sm_90", 132, ("sm_90",))
-    selection = gate.Selection((contract,), ladder=True)
+    target = Target(contract, subject().device, "sm_90", 132, ("sm_90",))
+    selection = Selection((contract,), ladder=True)
     report = gate._run_target(target, selection, ("compare",), "", Path("s"), lambda _: None, top, {})
     assert overall(report.outcomes) is verdict
     assert report.rungs[TOKENS] == rung.text
@@ -83,12 +85,12 @@ def test_architectures_share_what_is_the_same(monkeypatch: pytest.MonkeyPatch) -
     first = ready()
     before = dataclasses.replace(first, expected={c.id: expect(c) for c in first.cases["small"].values()})
     other = ResolvedFixture(first.fixtures[0].fixture, {"rows": 3, "columns": 5}, {"splits": 2})
-    monkeypatch.setattr(gate, "load_fixtures", lambda *_: [first.fixtures[0].fixture])
-    monkeypatch.setattr(gate, "fixture_file", lambda _: Path("twice.toml"))
-    monkeypatch.setattr(gate, "build_harness", lambda *_, **__: BUILD)
+    monkeypatch.setattr(prepare, "load_fixtures", lambda *_: [first.fixtures[0].fixture])
+    monkeypatch.setattr(prepare, "fixture_file", lambda _: Path("twice.toml"))
+    monkeypatch.setattr(prepare, "build_harness", lambda *_, **__: BUILD)
     for resolved, shared in ((first.fixtures[0], True), (other, False)):
-        monkeypatch.setattr(gate, "resolve_fixtures", lambda *_, it=resolved: (it,))
-        again = gate.prepare(CONTRACT, list, "sm_80", 108, lambda _: None, before=before)
+        monkeypatch.setattr(prepare, "resolve_fixtures", lambda *_, it=resolved: (it,))
+        again = prepare.prepare(CONTRACT, list, "sm_80", 108, lambda _: None, before=before)
         assert (again.cases["small"] is before.cases["small"]) is shared
         assert again.expected == (before.expected if shared else {})
 

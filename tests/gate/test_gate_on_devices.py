@@ -16,7 +16,8 @@ from verify.check.specs import usual_checks
 from verify.contract.discovery import find_contracts
 from verify.device.select import NoDevice, select_device
 from verify.finding.finding import Verdict, overall
-from verify.gate.gate import Selection, run_gate
+from verify.gate.gate import run_gate
+from verify.gate.selection import Selection
 from verify.report.report import Report
 from verify.system.process_group import descendants
 

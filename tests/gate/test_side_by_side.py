@@ -17,8 +17,8 @@ from verify.contract.discovery import find_contracts
 from verify.device.cpu import CpuDevice
 from verify.finding.finding import Verdict
 from verify.gate.blame import BlamedError
-from verify.gate.gate import Selection, narrowed, run_gate
-from verify.gate.selection import SelectionError
+from verify.gate.gate import run_gate
+from verify.gate.selection import Selection, SelectionError, narrowed
 from verify.gate.side_by_side import run_kernels
 from verify.system.process_group import descendants
 

@@ -11,7 +11,9 @@ from verify.check.specs import usual_checks
 from verify.contract.discovery import find_contracts
 from verify.device.interface import Device, Execution, Job
 from verify.finding.finding import Outcome, Verdict
-from verify.gate.gate import Prepared, Selection, prepare, run_checks
+from verify.gate.gate import run_checks
+from verify.gate.prepare import Prepared, prepare
+from verify.gate.selection import Selection
 from verify.system.progress import Progress
 
 REPEATS: Mapping[str, int] = {"gpu": 20, "cpu": 3}

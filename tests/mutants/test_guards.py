@@ -18,7 +18,9 @@ from verify.device.interface import Device
 from verify.device.select import NoDevice, select_device
 from verify.finding.finding import Outcome, Severity, Verdict
 from verify.fixture.schema import load_fixtures
-from verify.gate.gate import Prepared, Selection, prepare, run_checks
+from verify.gate.gate import run_checks
+from verify.gate.prepare import Prepared, prepare
+from verify.gate.selection import Selection
 
 NOT_SEEN_FROM_A_LAUNCH = {
     "flash_decode_plan: plan == nullptr": "the launcher gives its plan a result",

@@ -15,7 +15,7 @@ from tests.mutants.right import REPEATS, false_alarms, prepared, run_right
 from verify.device.interface import Device
 from verify.device.select import NoDevice, select_device
 from verify.finding.finding import Outcome
-from verify.gate.gate import Prepared
+from verify.gate.prepare import Prepared
 
 
 @cache

@@ -20,8 +20,9 @@ from verify.device.interface import TOOLS, Device
 from verify.finding.finding import Finding, Outcome, Severity, Verdict, overall
 from verify.fixture.resolve import ResolvedFixture
 from verify.fixture.schema import FixtureError
-from verify.gate.gate import Prepared, Selection, prepare, run_checks
-from verify.gate.selection import SelectionError
+from verify.gate.gate import run_checks
+from verify.gate.prepare import Prepared, prepare
+from verify.gate.selection import Selection, SelectionError
 from verify.harness.build import build_harness
 from verify.oracle.expectation import Quantity
 from verify.toolchain.compile import BuildError

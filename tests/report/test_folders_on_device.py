@@ -12,7 +12,8 @@ import pytest
 from verify.contract.discovery import find_contracts
 from verify.device.cpu import CpuDevice
 from verify.finding.finding import Finding
-from verify.gate.gate import Selection, run_gate
+from verify.gate.gate import run_gate
+from verify.gate.selection import Selection
 from verify.report.report import Report
 
 SOURCE = """\

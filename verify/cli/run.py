@@ -14,8 +14,7 @@ from verify.check.specs import usual_checks
 from verify.cli import options
 from verify.cli.console import fail, finish, out, progress_line
 from verify.device.select import NoDevice, select_device
-from verify.gate.gate import Selection
-from verify.gate.selection import select_checks
+from verify.gate.selection import Selection, select_checks
 from verify.gate.side_by_side import run_kernels
 from verify.report.report import as_json
 from verify.report.terminal import print_report

@@ -12,7 +12,7 @@ from verify.cli import options
 from verify.cli.console import fail, finish, out, progress_line
 from verify.device.interface import TOOLS
 from verify.device.select import NoDevice, select_device
-from verify.gate.gate import Selection
+from verify.gate.selection import Selection
 from verify.gate.side_by_side import run_kernels
 from verify.report.report import as_json
 from verify.report.terminal import print_report

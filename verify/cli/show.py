@@ -15,7 +15,7 @@ from verify.contract.discovery import find_contracts, fixture_file
 from verify.contract.model import Case, Contract
 from verify.fixture.cases import build_cases
 from verify.fixture.schema import load_fixtures
-from verify.gate.gate import PLANNED_MULTIPROCESSORS, prepare
+from verify.gate.prepare import PLANNED_MULTIPROCESSORS, prepare
 from verify.gate.selection import SelectionError, some_of
 from verify.oracle.visibility import REQUIRED, weakest_position
 from verify.report.band import LEGEND, draw

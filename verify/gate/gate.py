@@ -10,12 +10,11 @@ import os
 import shlex
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 from verify.check.repeatable import with_tried_repeats
 from verify.check.sanitize import check_tools
@@ -23,17 +22,15 @@ from verify.check.specs import SPECS, spec_of, usual_checks
 from verify.check.subject import Subject
 from verify.check.suppress import suppression_notes, suppressions_of, without_suppressed
 from verify.contract.discovery import SUFFIX, fixture_file, own_contract_files, source_file
-from verify.contract.model import Case, Contract
+from verify.contract.model import Contract
 from verify.device.interface import Device
 from verify.finding.finding import Outcome
-from verify.fixture.axes import family_of
-from verify.fixture.cases import build_cases, first_case
-from verify.fixture.resolve import ResolvedFixture, resolve_fixtures
-from verify.fixture.schema import Fixture, load_fixtures
-from verify.gate.selection import SelectionError, select_names
-from verify.harness.build import Build, build_harness
+from verify.fixture.schema import load_fixtures
+from verify.gate.prepare import Prepared, Target, prepare, targets_of
+from verify.gate.selection import Selection, keep_folder
+from verify.harness.build import build_harness
 from verify.harness.plan import query_plans, require_plans
-from verify.oracle.expectation import OracleError, Quantity, expect
+from verify.oracle.expectation import OracleError, expect
 from verify.report.instantiations import (
     fixtures_by_instantiation,
     instantiations_text,
@@ -44,173 +41,13 @@ from verify.report.report import KernelReport, Report
 from verify.report.reproduction import keep_reproductions
 from verify.system.progress import Progress
 from verify.tokens.rung import TopRung
-from verify.toolchain.cache import digest
 from verify.toolchain.compile import BuildError
-
-PLANNED_MULTIPROCESSORS = 132
-"""What a plan is asked for where there is no device to ask: an H100 or H200."""
-
-
-@dataclass(frozen=True)
-class Selection:
-    """What to verify.
-
-    expression: ``-k`` over fixture names. fixtures: names instead of an expression; both empty means all.
-    checks: empty for the device's usual ones. architecture: None builds for the device's own. keep: where a
-    folder that reproduces a finding without Python is left; None: nowhere. ladder: every rung of the oracle
-    ladder, so the parity check and token parity as well.
-    """
-
-    contracts: tuple[Contract, ...]
-    expression: str | None = None
-    fixtures: tuple[str, ...] = ()
-    checks: tuple[str, ...] = ()
-    strict: bool = False
-    architecture: str | None = None
-    keep: Path | None = None
-    ladder: bool = False
-
-    def select(self, names: Sequence[str]) -> Sequence[str]:
-        """The fixtures wanted, of all ``names``. Raises SelectionError when none is."""
-        return self.fixtures or select_names(names, self.expression)
-
-
-def keep_folder(selection: Selection, contract: Contract) -> Path | None:
-    """Where the folders of one contract's findings go: apart from those of another one of its name."""
-    namesakes = [c for c in selection.contracts if c.name == contract.name]
-    if selection.keep is None or len(namesakes) < 2:
-        return selection.keep
-    return selection.keep / f"{contract.name}-{digest([str(contract.file)])[:8]}"
-
-
-def narrowed(selection: Selection) -> Selection:
-    """Without the kernels of which no fixture is selected, before anything is built.
-
-    Raises SelectionError when none is left, FixtureError for a fixture file that cannot be read.
-    """
-    kept: list[Contract] = []
-    missed: list[SelectionError] = []
-    for contract in selection.contracts:
-        try:
-            selection.select([f.name for f in load_fixtures(fixture_file(contract), contract)])
-        except SelectionError as error:
-            missed.append(error)
-        else:
-            kept.append(contract)
-    if missed and not kept:
-        raise missed[0]
-    return replace(selection, contracts=tuple(kept))
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A kernel that is ready for a device: built, resolved, with all its cases.
-
-    expected: references and bounds by case, filled as they are asked for. known: how many fixtures the kernel
-    has, selected or not. bases: by fixture, what refusals start from, selected or not. agreed: by case, how
-    many elements of its expectation arbitrary precision has confirmed.
-    """
-
-    contract: Contract
-    build: Build
-    fixtures: tuple[ResolvedFixture, ...]
-    cases: Mapping[str, Mapping[str, Case]]
-    expected: dict[str, Mapping[str, Quantity]] = field(default_factory=dict)
-    known: int = 0
-    bases: Mapping[str, tuple[Fixture, Case]] = field(default_factory=dict)
-    agreed: dict[str, int] = field(default_factory=dict)
 
 
 def argument_of(contract: Contract) -> str:
     """How a contract is named on a command line: by name when it is ours, else by its file."""
     own = contract.file in own_contract_files()
     return contract.file.name.removesuffix(SUFFIX) if own else shlex.quote(str(contract.file))
-
-
-def prepare(
-    contract: Contract,
-    selected: Callable[[Sequence[str]], Sequence[str]],
-    architecture: str | Sequence[str] | None,
-    sm_count: int,
-    progress: Progress,
-    machine_code: bool = True,
-    before: Prepared | None = None,
-    changed: Callable[[Fixture], Fixture] = lambda fixture: fixture,
-) -> Prepared:
-    """Build the harness, resolve the selected fixtures, build their cases.
-
-    selected: from all fixture names to those wanted. sm_count: what the launcher's plan is asked for.
-    machine_code: False for a harness of PTX alone. before: the same kernel for another architecture; where a
-    fixture resolves to the same numbers, its cases and what they must give are taken from there. changed:
-    each fixture as it is to be used, such as with a larger batch.
-    Raises FixtureError, ContractError, SelectionError or BuildError, each one clear line.
-    """
-    fixtures = load_fixtures(fixture_file(contract), contract)
-    chosen = selected([f.name for f in fixtures])
-    wanted = [changed(f) for f in fixtures if f.name in chosen]
-    starting = _refusal_bases(contract, fixtures)
-    if before is not None and before.build.architectures == architecture:
-        build = before.build
-    else:
-        build = build_harness(contract, architecture, progress, machine_code=machine_code)
-
-    def ask(requests: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, int]]:
-        return query_plans(build, contract, requests, sm_count)
-
-    asked = resolve_fixtures([*wanted, *starting], contract, ask if contract.plan else None)
-    resolved, starts = asked[: len(wanted)], asked[len(wanted) :]
-    progress(f"{contract.name}: building {len(resolved)} fixtures' cases")
-    same = {r.fixture.name for r in resolved if before is not None and r in before.fixtures}
-    cases = {
-        r.fixture.name: before.cases[r.fixture.name]
-        if before is not None and r.fixture.name in same
-        else {c.profile: c for c in build_cases(contract, r)}
-        for r in resolved
-    }
-    expected = {
-        case.id: before.expected[case.id]
-        for name in same
-        for case in cases[name].values()
-        if before is not None and case.id in before.expected
-    }
-    bases = {r.fixture.name: (r.fixture, first_case(contract, r)) for r in starts}
-    agreed = {case: n for case, n in before.agreed.items() if case in expected} if before is not None else {}
-    return Prepared(contract, build, resolved, cases, expected, len(fixtures), bases, agreed)
-
-
-def _refusal_bases(contract: Contract, fixtures: Sequence[Fixture]) -> list[Fixture]:
-    """The fixtures that refusals start from: the contract's first, and those that they name."""
-    named = {refusal.fixture for refusal in contract.refusals}
-    named |= {fixtures[0].name} if named else set()
-    return [f for f in fixtures if f.name in named or family_of(f.name) in named]
-
-
-@dataclass(frozen=True)
-class Target:
-    """One kernel on one device for one architecture. built: what its one harness is compiled for."""
-
-    contract: Contract
-    device: Device | None
-    architecture: str
-    sm_count: int
-    built: tuple[str, ...]
-
-
-def targets_of(selection: Selection, device: Device | None) -> list[Target]:
-    """What a run goes over: on the CPU device, each architecture that a contract names."""
-    targets = []
-    for contract in selection.contracts:
-        wanted = (selection.architecture,) if selection.architecture else contract.architectures
-        if device is None:
-            targets.append(Target(contract, None, wanted[-1], PLANNED_MULTIPROCESSORS, (wanted[-1],)))
-            continue
-        variants = [(variant, variant.info()) for variant in device.variants(wanted)]
-        built = tuple(selection.architecture or info.architecture for _, info in variants)
-        targets += [
-            Target(contract, variant, architecture, info.sm_count, built)
-            for (variant, info), architecture in zip(variants, built, strict=True)
-        ]
-    return targets
 
 
 def run_gate(selection: Selection, device: Device | None, missing: str, progress: Progress) -> Report:

@@ -1,13 +1,19 @@
-"""What a command line selects: fixtures by ``-k``, checks by ``--check``."""
+"""What is to be verified: kernels, fixtures by ``-k``, checks by ``--check``."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from pathlib import Path
 
 from verify.check.specs import CHECKS
+from verify.contract.discovery import fixture_file
+from verify.contract.model import Contract
 from verify.fixture.axes import family_of
+from verify.fixture.schema import load_fixtures
+from verify.toolchain.cache import digest
 
 _TOKEN = re.compile(r"\s*(\(|\)|[^\s()]+)")
 
@@ -59,6 +65,57 @@ def select_checks(given: Iterable[str], available: Sequence[str]) -> tuple[str, 
         if name not in CHECKS:
             raise SelectionError(f"--check {name}: is not one of {', '.join(CHECKS)}")
     return tuple(c for c in CHECKS if c in wanted) if wanted else tuple(available)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What to verify.
+
+    expression: ``-k`` over fixture names. fixtures: names instead of an expression; both empty means all.
+    checks: empty for the device's usual ones. architecture: None builds for the device's own. keep: where a
+    folder that reproduces a finding without Python is left; None: nowhere. ladder: every rung of the oracle
+    ladder, so the parity check and token parity as well.
+    """
+
+    contracts: tuple[Contract, ...]
+    expression: str | None = None
+    fixtures: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    strict: bool = False
+    architecture: str | None = None
+    keep: Path | None = None
+    ladder: bool = False
+
+    def select(self, names: Sequence[str]) -> Sequence[str]:
+        """The fixtures wanted, of all ``names``. Raises SelectionError when none is."""
+        return self.fixtures or select_names(names, self.expression)
+
+
+def keep_folder(selection: Selection, contract: Contract) -> Path | None:
+    """Where the folders of one contract's findings go: apart from those of another one of its name."""
+    namesakes = [c for c in selection.contracts if c.name == contract.name]
+    if selection.keep is None or len(namesakes) < 2:
+        return selection.keep
+    return selection.keep / f"{contract.name}-{digest([str(contract.file)])[:8]}"
+
+
+def narrowed(selection: Selection) -> Selection:
+    """Without the kernels of which no fixture is selected, before anything is built.
+
+    Raises SelectionError when none is left, FixtureError for a fixture file that cannot be read.
+    """
+    kept: list[Contract] = []
+    missed: list[SelectionError] = []
+    for contract in selection.contracts:
+        try:
+            selection.select([f.name for f in load_fixtures(fixture_file(contract), contract)])
+        except SelectionError as error:
+            missed.append(error)
+        else:
+            kept.append(contract)
+    if missed and not kept:
+        raise missed[0]
+    return replace(selection, contracts=tuple(kept))
 
 
 class _Matcher:

@@ -25,7 +25,8 @@ from verify.contract.discovery import find_contracts
 from verify.device.cpu import CpuDevice
 from verify.device.interface import Device
 from verify.gate.blame import BlamedError, blame
-from verify.gate.gate import Selection, keep_folder, narrowed, notes_of, run_gate
+from verify.gate.gate import notes_of, run_gate
+from verify.gate.selection import Selection, keep_folder, narrowed
 from verify.report.report import KernelReport, Report
 from verify.system.exec_watch import adopt_orphans
 from verify.system.exit_code import ExitCode

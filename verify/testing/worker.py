@@ -25,7 +25,8 @@ from verify.device.interface import Device
 from verify.device.select import NoDevice, select_device
 from verify.fixture.schema import load_fixtures
 from verify.gate.blame import BlamedError, blame
-from verify.gate.gate import Selection, run_gate
+from verify.gate.gate import run_gate
+from verify.gate.selection import Selection
 from verify.report.report import outcome_as_json
 from verify.system.exec_watch import adopt_orphans
 from verify.system.exit_code import ExitCode

@@ -16,7 +16,7 @@ from verify.device.sanitizer.options import (
     version_doubt,
 )
 
-LOGS = Path(__file__).parent / "logs"
+LOGS = Path(__file__).parents[1] / "logs"
 RECORDED = sorted(LOGS.glob("*/*/*.json"))
 
 

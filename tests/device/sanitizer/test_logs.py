@@ -18,8 +18,8 @@ from verify.device.sanitizer.text_log import text_records
 from verify.device.sanitizer.xml_log import xml_records
 from verify.device.session import ProcessEnd
 
-LOGS = Path(__file__).parent / "logs"
-TRIPWIRES = Path(__file__).parents[2] / "verify" / "device" / "sanitizer" / "tripwires"
+LOGS = Path(__file__).parents[1] / "logs"
+TRIPWIRES = Path(__file__).parents[3] / "verify" / "device" / "sanitizer" / "tripwires"
 
 
 @dataclass(frozen=True)
