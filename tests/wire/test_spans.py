@@ -1,4 +1,4 @@
-"""From masks to byte runs and back, against the obvious element-by-element way."""
+"""From masks to byte spans and back, against the obvious element-by-element way."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verify.wire.spans import LayoutError, allocation_bytes, runs_of
+from verify.wire.spans import LayoutError, allocation_bytes, spans_of
 
 
 @st.composite
@@ -34,11 +34,13 @@ def bytes_of(mask: np.ndarray, strides: tuple[int, ...], itemsize: int) -> set[i
 def test_runs_are_the_selected_bytes_and_nothing_else(view: tuple[np.ndarray, tuple[int, ...], int]) -> None:
     """Catches a run that is too long by a padding element, and a mask flattened along a padded axis."""
     mask, strides, itemsize = view
-    runs = runs_of(mask, strides, itemsize)
-    covered = [b for offset, length in runs.spans for b in range(offset, offset + length)]
+    found = spans_of(mask, strides, itemsize)
+    covered = [b for offset, length in found.spans for b in range(offset, offset + length)]
     assert set(covered) == bytes_of(mask, strides, itemsize)
     assert covered == sorted(covered)
-    assert all(a + n < b for (a, n), (b, _) in zip(runs.spans, runs.spans[1:], strict=False)), "not coalesced"
+    assert all(a + n < b for (a, n), (b, _) in zip(found.spans, found.spans[1:], strict=False)), (
+        "not coalesced"
+    )
 
 
 @given(views())
@@ -49,36 +51,36 @@ def test_gathered_bytes_lie_in_the_order_of_their_addresses(
     mask, strides, itemsize = view
     dtype = np.dtype(f"uint{8 * itemsize}")
     array = np.arange(mask.size, dtype=dtype).reshape(mask.shape)
-    runs = runs_of(mask, strides, itemsize)
+    found = spans_of(mask, strides, itemsize)
     memory = {}
     for at in np.argwhere(mask):
         offset = sum(i * s for i, s in zip(at, strides, strict=True)) * itemsize
         for b, value in enumerate(array[tuple(at)].tobytes()):
             memory[offset + b] = value
-    assert runs.gather(array) == bytes(memory[b] for b in sorted(memory))
-    assert np.array_equal(runs.scatter(runs.gather(array), dtype, mask.shape), np.where(mask, array, 0))
+    assert found.gather(array) == bytes(memory[b] for b in sorted(memory))
+    assert np.array_equal(found.scatter(found.gather(array), dtype, mask.shape), np.where(mask, array, 0))
 
 
 def test_offsets_past_two_to_the_31_are_kept() -> None:
     """Catches 32-bit offsets in a wide, sparse view."""
-    runs = runs_of(np.ones((2, 4), bool), (3 << 31, 1), 2)
-    assert runs.spans.tolist() == [[0, 8], [3 << 32, 8]]
+    found = spans_of(np.ones((2, 4), bool), (3 << 31, 1), 2)
+    assert found.spans.tolist() == [[0, 8], [3 << 32, 8]]
     assert allocation_bytes((2, 4), (3 << 31, 1), 2) == (3 << 32) + 8
 
 
 def test_a_broadcast_mask_costs_no_memory() -> None:
     """Catches a mask that is expanded to the view: 2^40 elements here."""
     mask = np.broadcast_to(np.array([True, False]).reshape(2, 1), (2, 1 << 39))
-    assert runs_of(mask, (1 << 39, 1), 2).spans.tolist() == [[0, 1 << 40]]
+    assert spans_of(mask, (1 << 39, 1), 2).spans.tolist() == [[0, 1 << 40]]
 
 
 @pytest.mark.parametrize("strides", [(1, 1), (0, 1), (-4, 1)])
 def test_impossible_strides_are_refused(strides: tuple[int, int]) -> None:
     """Catches elements that share bytes, of which only one value could be uploaded."""
     with pytest.raises(LayoutError, match="strides"):
-        runs_of(np.ones((3, 2), bool), strides, 4)
+        spans_of(np.ones((3, 2), bool), strides, 4)
 
 
 def test_an_empty_view_has_no_bytes() -> None:
     assert allocation_bytes((0, 4), (4, 1), 4) == 0
-    assert runs_of(np.ones((0, 4), bool), (4, 1), 4).size == 0
+    assert spans_of(np.ones((0, 4), bool), (4, 1), 4).size == 0

@@ -16,7 +16,7 @@ from verify.contract.formats import Format, decode, encode, format_of
 from verify.contract.model import Case
 from verify.oracle.expectation import Quantity
 from verify.wire.pack import promised_mask
-from verify.wire.spans import runs_of
+from verify.wire.spans import spans_of
 
 _NAN = (np.iinfo(np.int64).max, np.iinfo(np.int64).min)
 
@@ -30,14 +30,14 @@ def expected_bytes(case: Case, expected: Mapping[str, Quantity]) -> bytes:
         if buffer.name not in expected or fmt.packed > 1:
             continue
         low, high = interval_keys(expected[buffer.name], case.dtype(buffer))
-        runs = runs_of(promised_mask(case, buffer), case.strides(buffer), fmt.itemsize)
+        spans = spans_of(promised_mask(case, buffer), case.strides(buffer), fmt.itemsize)
         payload += [
-            runs.gather(low.reshape(case.shape(buffer))),
-            runs.gather(high.reshape(case.shape(buffer))),
+            spans.gather(low.reshape(case.shape(buffer))),
+            spans.gather(high.reshape(case.shape(buffer))),
         ]
         header.append(
             f"quantity {buffer.name} element {fmt.itemsize} encoding {_encoding(fmt)} "
-            f"largest {fmt.top if fmt.infinity is None else fmt.infinity} count {runs.size // fmt.itemsize}"
+            f"largest {fmt.top if fmt.infinity is None else fmt.infinity} count {spans.size // fmt.itemsize}"
         )
     return "\n".join([*header, "payload\n"]).encode() + b"".join(payload)
 

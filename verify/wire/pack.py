@@ -51,7 +51,7 @@ from verify.contract.model import Buffer, Case
 from verify.contract.slots import slots_of
 from verify.wire.fills import fill_tables
 from verify.wire.run import Run
-from verify.wire.spans import LayoutError, Runs, allocation_bytes, runs_of
+from verify.wire.spans import LayoutError, Spans, allocation_bytes, spans_of
 
 REFUSED_ALLOCATION = 1 << 20
 """Most bytes of a buffer that are allocated for a call which must be refused; the harness has the same."""
@@ -229,7 +229,7 @@ def case_bytes(case: Case, *, refused: bool = False) -> bytes:
         data = b""
         if not bare:
             try:
-                live, promised = _runs(case, buffer, strides, fmt.itemsize)
+                live, promised = _spans(case, buffer, strides, fmt.itemsize)
             except PackError:
                 # A layout that no buffer can have may be the very thing that must be refused.
                 if not refused:
@@ -254,17 +254,16 @@ def case_bytes(case: Case, *, refused: bool = False) -> bytes:
     return (text + f"payload {offset:012d}\n").encode() + b"".join(payload)
 
 
-_NOTHING = Runs(np.zeros((0, 2), np.int64), np.zeros(0, np.int64), 1)
+_NOTHING = Spans(np.zeros((0, 2), np.int64), np.zeros(0, np.int64), 1)
 
 
-def _runs(case: Case, buffer: Buffer, strides: tuple[int, ...], itemsize: int) -> tuple[Runs, Runs]:
+def _spans(case: Case, buffer: Buffer, strides: tuple[int, ...], itemsize: int) -> tuple[Spans, Spans]:
     """Live and promised runs of a buffer by its role."""
     try:
-        live = (
-            runs_of(case.live(buffer.name), strides, itemsize) if buffer.role in ("in", "inout") else _NOTHING
-        )
+        read = buffer.role in ("in", "inout")
+        live = spans_of(case.live(buffer.name), strides, itemsize) if read else _NOTHING
         written = buffer.role in ("out", "inout")
-        promised = runs_of(promised_mask(case, buffer), strides, itemsize) if written else _NOTHING
+        promised = spans_of(promised_mask(case, buffer), strides, itemsize) if written else _NOTHING
     except LayoutError as error:
         raise PackError(f"{case.id}: {buffer.name}: {error}") from None
     return live, promised
@@ -344,6 +343,6 @@ def _views(case: Case, data: Mapping[str, bytes]) -> dict[str, np.ndarray]:
     for name, promised in data.items():
         buffer = case.contract.buffer(name)
         fmt = format_of(case.dtype(buffer))
-        runs = runs_of(promised_mask(case, buffer), case.strides(buffer), fmt.itemsize)
-        views[name] = runs.scatter(promised, fmt.dtype, case.shape(buffer))
+        selected = spans_of(promised_mask(case, buffer), case.strides(buffer), fmt.itemsize)
+        views[name] = selected.scatter(promised, fmt.dtype, case.shape(buffer))
     return views

@@ -1,4 +1,4 @@
-"""From a mask over a view to byte runs of its allocation, and from arrays to the runs' bytes and back."""
+"""From a mask over a view to byte spans of its allocation, and from arrays to the spans' bytes and back."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def allocation_bytes(shape: Sequence[int], strides: Sequence[int], itemsize: int
 
 
 @dataclass(frozen=True)
-class Runs:
-    """The selected elements of a view, as byte runs of its allocation.
+class Spans:
+    """The selected elements of a view, as byte spans of its allocation.
 
     spans: int64 [n, 2], byte offset and byte length, ascending and coalesced.
     blocks: rows of the view, seen as [-1, block], in the order of their bytes. block: elements that lie side
@@ -56,8 +56,8 @@ class Runs:
         return array
 
 
-def runs_of(mask: np.ndarray, strides: Sequence[int], itemsize: int) -> Runs:
-    """Byte runs of the True elements of a boolean mask over a view.
+def spans_of(mask: np.ndarray, strides: Sequence[int], itemsize: int) -> Spans:
+    """Byte spans of the True elements of a boolean mask over a view.
 
     mask: of the view's shape; a broadcast axis costs nothing. strides: in elements, none negative. Raises
     LayoutError for a negative stride or elements that overlap.
@@ -66,7 +66,7 @@ def runs_of(mask: np.ndarray, strides: Sequence[int], itemsize: int) -> Runs:
         raise LayoutError(f"strides {tuple(strides)}: a stride is negative")
     shape = mask.shape
     if mask.size == 0:
-        return Runs(np.zeros((0, 2), np.int64), np.zeros(0, np.int64), 1)
+        return Spans(np.zeros((0, 2), np.int64), np.zeros(0, np.int64), 1)
     lead = mask
     block, axis = 1, mask.ndim
     while axis > 0 and (shape[axis - 1] == 1 or strides[axis - 1] == block) and _uniform(lead):
@@ -86,7 +86,7 @@ def runs_of(mask: np.ndarray, strides: Sequence[int], itemsize: int) -> Runs:
         raise LayoutError(f"strides {tuple(strides)} of shape {shape} make elements overlap")
     starts = np.flatnonzero(np.concatenate([[True], steps != length])) if blocks.size else blocks
     counts = np.diff(np.append(starts, blocks.size))
-    return Runs(np.stack([offsets[starts], counts * length], axis=1), blocks, block)
+    return Spans(np.stack([offsets[starts], counts * length], axis=1), blocks, block)
 
 
 def _uniform(mask: np.ndarray) -> bool:
