@@ -37,6 +37,23 @@ def listed(contract: Path, **how: object) -> subprocess.CompletedProcess[str]:
     )
 
 
+def test_a_folder_that_a_contract_names_for_temporary_files_is_kept(contract: Path, tmp_path: Path) -> None:
+    """Fault: the command deletes what tempfile.tempdir names, which a contract has set to a user's folder."""
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "kept").touch()
+    begin(
+        contract,
+        "import tempfile, threading, time\n"
+        "def insist():\n"
+        "    while True:\n"
+        f"        tempfile.tempdir = {str(tmp_path / 'work')!r}\n"
+        "        time.sleep(0.001)\n"
+        "threading.Thread(target=insist, daemon=True).start()",
+    )
+    assert listed(contract).returncode == 0
+    assert (tmp_path / "work" / "kept").exists()
+
+
 @pytest.mark.parametrize(
     ("lines", "code"),
     [

@@ -12,6 +12,7 @@ import time
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
@@ -59,6 +60,8 @@ app.command("clean")(reporting(clean.clean))
 
 
 _asked = threading.Event()
+_made: list[Path] = []
+"""The scratch folder, while there is one."""
 """A signal asked the command to end."""
 
 
@@ -133,11 +136,13 @@ def _scratch() -> Iterator[None]:
     """One folder for all that is temporary here, so that an end at any moment leaves nothing: what a kill
     leaves, the next command deletes."""
     sweep_scratch()
-    tempfile.tempdir = str(make_scratch())
+    _made.append(make_scratch())
+    tempfile.tempdir = str(_made[-1])
     try:
         yield
     finally:
-        shutil.rmtree(tempfile.tempdir, ignore_errors=True)
+        # Not tempfile.tempdir: a contract can have set that to any folder of the user's.
+        shutil.rmtree(_made.pop(), ignore_errors=True)
         tempfile.tempdir = None
 
 
@@ -170,11 +175,12 @@ def _end_now(number: int) -> NoReturn:
     _asked.set()  # the main thread may not have come to note it
     start_no_more()  # a run whose process was killed would be followed by the next one
     end_descendants()
-    scratch = tempfile.tempdir
     for _ in range(20):  # a thread may write there until it would start a process
-        if scratch is None or not os.path.exists(scratch):
+        left = [folder for folder in _made if folder.exists()]
+        if not left:
             break
-        shutil.rmtree(scratch, ignore_errors=True)
+        for folder in left:
+            shutil.rmtree(folder, ignore_errors=True)
         time.sleep(0.05)
     try:
         if number == signal.SIGINT:

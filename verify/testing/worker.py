@@ -128,7 +128,8 @@ def _serve() -> None:
         os.dup2(nothing.fileno(), 0)
     adopt_orphans(True)
     sweep_scratch()
-    tempfile.tempdir = str(make_scratch())
+    scratch = make_scratch()
+    tempfile.tempdir = str(scratch)
     try:
         while True:
             try:
@@ -144,7 +145,8 @@ def _serve() -> None:
             answers.flush()
     finally:
         end_descendants()
-        shutil.rmtree(tempfile.tempdir, ignore_errors=True)
+        # Not tempfile.tempdir: a contract can have set that to any folder of the user's.
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 if __name__ == "__main__":
