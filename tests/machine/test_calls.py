@@ -6,6 +6,7 @@ Each kernel writes what it computed; the expected values are worked out by hand.
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -189,3 +190,57 @@ def test_large_arrays_of_called_functions_need_no_limit(tmp_path: Path) -> None:
 """
     body = "call.uni outer; mov.u32 %r5, 3;" + STORE
     assert values(tmp_path, body, 32, functions=functions) == [3] * 32
+
+
+def chain_of_calls(rng: Random, count: int) -> tuple[str, list[tuple[int, int, int, int]]]:
+    """Functions that call each other by address, as their value says, each with an array of its own.
+
+    Of each: factor, addend, words of its array, and what it mixes into the result.
+    """
+    word = 1 << 32
+    own = [
+        (rng.randrange(word) | 1, rng.randrange(word), rng.randrange(1, 6), rng.randrange(word))
+        for _ in range(count)
+    ]
+    text = "".join(f".func (.param .b32 r) f{k}(.param .b32 x, .param .b32 n);\n" for k in range(count))
+    text += f".global .align 8 .u64 table[{count}] = {{{', '.join(f'f{k}' for k in range(count))}}};\n"
+    for k, (factor, addend, words, mixed) in enumerate(own):
+        text += f"""
+.func (.param .b32 r) f{k}(.param .b32 x, .param .b32 n) {{
+  .local .align 4 .b8 kept[{4 * words}]; .reg .b32 %x, %n, %y, %z; .reg .b64 %a, %f; .reg .pred %p;
+  ld.param.b32 %x, [x]; ld.param.b32 %n, [n]; mad.lo.u32 %y, %x, {factor}, {addend};
+  st.local.b32 [kept+{4 * words - 4}], %y; mov.u32 %z, %y; setp.eq.u32 %p, %n, 0; @%p bra DONE;
+  shr.u32 %z, %y, 9; rem.u32 %z, %z, {count}; mul.wide.u32 %a, %z, 8; mov.u64 %f, table; add.u64 %a, %a, %f;
+  ld.global.u64 %f, [%a]; sub.u32 %n, %n, 1;
+  {{ .param .b32 i; .param .b32 j; .param .b32 o; st.param.b32 [i], %y; st.param.b32 [j], %n;
+    P: .callprototype (.param .b32 _) _ (.param .b32 _, .param .b32 _);
+    call (o), %f, (i, j), P; ld.param.b32 %z, [o]; }}
+  DONE: ld.local.b32 %y, [kept+{4 * words - 4}]; add.u32 %z, %z, %y; xor.b32 %z, %z, {mixed};
+  st.param.b32 [r], %z; ret; }}
+"""
+    return text, own
+
+
+def computed(own: list[tuple[int, int, int, int]], k: int, x: int, n: int) -> int:
+    factor, addend, _, mixed = own[k]
+    y = (x * factor + addend) & 0xFFFFFFFF
+    z = y if n == 0 else computed(own, (y >> 9) % len(own), y, n - 1)
+    return ((z + y) & 0xFFFFFFFF) ^ mixed
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_chains_of_calls(seed: int, tmp_path: Path) -> None:
+    """Frames that lanes at different depths mix up, values lost on the way; or a false alarm."""
+    rng = Random(seed)
+    functions, own = chain_of_calls(rng, rng.randrange(2, 9))
+    deepest = rng.randrange(3, 13)
+    body = f"""
+      rem.u32 %r2, %t, {deepest};
+      {{ .param .b32 i; .param .b32 j; .param .b32 o; st.param.b32 [i], %t; st.param.b32 [j], %r2;
+        call (o), f0, (i, j); ld.param.b32 %r5, [o]; }}
+    """
+    text = HEAD + functions + PROLOGUE + body + STORE + " ret; }"
+    status, lines = launch(tmp_path, text, "buf=256", "dump=0:u32", f"seed={seed}", "tools=all", block="64")
+    assert status == "status: ok", status
+    assert lines[-1] == "========= ERROR SUMMARY: 0 errors", "\n".join(lines)
+    assert [int(word) for word in lines[0].split()] == [computed(own, 0, t, t % deepest) for t in range(64)]

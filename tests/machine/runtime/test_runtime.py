@@ -22,6 +22,7 @@ SELF_CHECKING = (
     "dependent",
     "asserting",
     "device",
+    "device_heap",
     "errors",
     "graphs",
     "late",
