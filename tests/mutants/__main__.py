@@ -7,6 +7,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tests.mutants.planted import Mutant, kernels_with_mutants, mutants_of
@@ -36,6 +37,7 @@ def parser() -> argparse.ArgumentParser:
     add("--device", choices=CHOICES, default="auto", help="where to run; auto: a GPU if there is one")
     add("--jobs", type=int, default=usual_jobs(), help="compilers at a time (default: one a core)")
     add("--every-check", action="store_true", help="ask all checks, to see which others report a fault")
+    add("--every-fixture", action="store_true", help="run all fixtures, not those that are known to show it")
     add("--right", type=int, default=0, metavar="N", help="also run the right kernel N times: must be clean")
     add("--json", type=Path, metavar="FILE", help="write the trials there, with each check's first finding")
     return result
@@ -64,6 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def say(text: str) -> None:
         print(f"{time.monotonic() - started:6.1f} s  {text}", file=sys.stderr, flush=True)
 
+    if asked.every_fixture:
+        mutants = [replace(mutant, fixtures=None) for mutant in mutants]
     seen = [m for m in mutants if m.expected(device.name)]
     trials = Trials(device, usual_checks(device) if asked.every_check else ())
     tried = try_all(seen, trials, asked.jobs, say)

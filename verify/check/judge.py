@@ -8,6 +8,7 @@ import numpy as np
 
 from verify.contract.formats import decode, format_of
 from verify.contract.model import Case
+from verify.contract.returned import ReturnedError, mapping
 from verify.finding.finding import Finding
 from verify.finding.kind import FaultKind
 from verify.oracle.expectation import Quantity, encoded
@@ -31,8 +32,13 @@ def observed_quantities(case: Case, output: RunOutput) -> dict[str, np.ndarray]:
             start = int(case.evaluate(part.offset))
             count = int(np.prod(shape, dtype=np.int64)) * fmt.itemsize
             held = output.workspaces[part.buffer][start : start + count]
+            if len(held) != count:
+                why = (
+                    f"takes {count} bytes from byte {start} of {part.buffer} on, which has {len(held)} there"
+                )
+                raise ReturnedError(f"{contract.file}: intermediates: {part.name}: {case.id}: {why}")
             raw[part.name] = decode(part.dtype, np.frombuffer(held, fmt.dtype).reshape(shape))
-        quantities.update(contract.observe(case, raw))
+        quantities.update(mapping(contract.observe(case, raw), f"{contract.file}: observe"))
     return quantities
 
 

@@ -24,6 +24,7 @@ from verify.contract.compared import KernelOracle
 from verify.contract.discovery import find_contracts
 from verify.contract.formats import round_to
 from verify.contract.model import Case, Contract
+from verify.contract.returned import mapping
 from verify.finding.finding import Finding, Outcome, Verdict
 from verify.finding.kind import FaultKind
 from verify.harness.build import build_harness
@@ -179,7 +180,8 @@ def _judge_fixture(
         seen = observed_quantities(one.run.case, one.output)
         for oracle, ask in answers.items():
             try:
-                own, answer = subject.expectation(one.run.case), ask(one.run.case)
+                own = subject.expectation(one.run.case)
+                answer = mapping(ask(one.run.case), f"{subject.contract.file}: parity: {oracle}")
             except OracleError as error:
                 return Outcome.inconclusive("parity", name, fixture, str(error))
             except MissingOracleError as error:

@@ -14,6 +14,7 @@ from verify.check.native import not_done
 from verify.check.subject import Ran, Subject
 from verify.contract.formats import format_of
 from verify.contract.model import Buffer, Case
+from verify.contract.returned import array
 from verify.device.cpu import ALSO, ROW_BYTES
 from verify.device.interface import Capability, Execution, RunStatus
 from verify.finding.finding import Finding, Outcome
@@ -118,7 +119,8 @@ def _row_findings(
     read, astray, first_astray = row_bytes_read(case, buffer, cells, cell_bytes(case))
     live = case.live(name).sum(axis=-1) * format_of(case.dtype(buffer)).itemsize
     told = subject.contract.row_reads[name]
-    times = np.broadcast_to(np.asarray(told(case) if callable(told) else case.evaluate(told)), read.shape)
+    given = told(case) if callable(told) else case.evaluate(told)
+    times = array(given, None, f"{subject.contract.file}: row_reads: {name}", read.shape)
     findings = []
     for kind, wrong in (
         (FaultKind.DEAD_ROW, (live == 0) & (read > 0)),

@@ -22,6 +22,7 @@ from verify.contract.compared import Bounded, Effect, Intermediate, KernelOracle
 from verify.contract.entries import Entry, Refusal
 from verify.contract.expression import evaluate
 from verify.contract.formats import decode
+from verify.contract.returned import array
 from verify.contract.symbols import DtypeChoice, Expression, Symbol
 
 if TYPE_CHECKING:
@@ -266,19 +267,14 @@ class Case:
     def mask(self, buffer: Buffer, field: Literal["live", "promised"]) -> np.ndarray:
         """What one of a buffer's masks says of its view; all False where the buffer is not given.
 
-        Raises ValueError, naming file and field, for a mask that does not broadcast to the view.
+        Raises ReturnedError for a mask that does not broadcast to the view.
         """
         shape, function = self.shape(buffer), getattr(buffer, field)
         if not self.given(buffer.name):
             return np.broadcast_to(np.zeros(1, bool), shape)
-        mask = np.ones(1, bool) if function is None else np.asarray(function(self), bool)
-        try:
-            return np.broadcast_to(mask, shape)
-        except ValueError:
-            raise ValueError(
-                f"{self.contract.file}: {buffer.name}: {field}: gives a mask of the shape {mask.shape} in "
-                f"{self.id}, which does not broadcast to the buffer's {shape}"
-            ) from None
+        if function is None:
+            return np.broadcast_to(np.ones(1, bool), shape)
+        return array(function(self), bool, f"{self.contract.file}: {buffer.name}: {field}: {self.id}", shape)
 
     def f64(self, name: str) -> np.ndarray:
         """Float64 values of an input over its view; NaN outside the live mask, so that a reference that

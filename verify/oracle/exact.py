@@ -15,6 +15,7 @@ import numpy as np
 
 from verify.contract.formats import round_to
 from verify.contract.model import Case
+from verify.contract.returned import ReturnedError
 from verify.oracle.expectation import Quantity
 
 DIGITS = 50
@@ -50,7 +51,12 @@ def sampled_disagreements(
         for name, quantity in expected.items():
             for flat in rng.integers(0, quantity.value.size, min(samples, quantity.value.size)):
                 index = tuple(int(i) for i in np.unravel_index(int(flat), quantity.value.shape))
-                yield from _compare(quantity, index, function(case, name, index))
+                truth = function(case, name, index)
+                if not isinstance(truth, mpmath.mpf | float | int):
+                    raise ReturnedError(
+                        f"{case.contract.file}: exact_reference: must return a number, returned {truth!r}"
+                    )
+                yield from _compare(quantity, index, truth)
 
 
 def _compare(quantity: Quantity, index: tuple[int, ...], truth: mpmath.mpf) -> Iterator[Disagreement]:

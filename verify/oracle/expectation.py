@@ -9,6 +9,7 @@ import numpy as np
 
 from verify.contract.formats import encode, format_of
 from verify.contract.model import Case
+from verify.contract.returned import array
 from verify.oracle.tracked import Tracked, in_range, overflow_limit
 
 
@@ -53,7 +54,7 @@ def expect(case: Case) -> Mapping[str, Quantity]:
     for name, given in reference.items():
         if name in absent:
             continue
-        value = np.asarray(given, np.float64)
+        value = array(given, np.float64, f"{contract.file}: reference: {name}")
         if name not in model:
             raise OracleError(f"{case.id}: {name}: the error model does not give it")
         tracked = model[name]
