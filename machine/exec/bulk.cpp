@@ -150,10 +150,15 @@ bool usable_mbarrier(const Inst& i, Warp& w, unsigned lane, u64 address) {
   return false;
 }
 
+void drop_bulk(Warp& w, const PendingBulk& bulk) {
+  bool fits = true;
+  if (bulk.copy.mbarrier != 0) transact(*w.block, bulk.copy.mbarrier, -std::int64_t{bulk.bytes}, fits);
+}
+
 void issue_bulk(const Inst& i, Warp& w, unsigned lane, std::unique_ptr<PendingBulk> bulk) {
   BulkQueue& queue = bulk_queue(*w.block);
   BulkCopy& c = bulk->copy;
-  c.id = queue.issued++;
+  c.id = queue.issued;
   c.pc = i.pc;
   c.warp = w.index;
   c.lane = lane;
@@ -178,10 +183,12 @@ void issue_bulk(const Inst& i, Warp& w, unsigned lane, std::unique_ptr<PendingBu
     address_fault(i, w, a, a.lanes, Fault::illegal_address);
   };
   c.group = queue.closed(w.index * kWarp + lane);
-  if (w.observer != nullptr && !w.observer->bulk_issue(w.point(i, Mask{1} << lane), c)) return;
+  if (w.observer != nullptr && !w.observer->bulk_issue(w.point(i, Mask{1} << lane), c)) return drop_bulk(w, *bulk);
   c.each_source([&](u64 address, u64 bytes) { inside(address, bytes, c.reads_shared()); });
   if (c.kind != BulkKind::prefetch) c.each_destination([&](u64 address, u64 bytes) { inside(address, bytes, c.writes_shared()); });
-  if (bad || c.kind == BulkKind::prefetch) return;
+  if (c.kind == BulkKind::prefetch) return;
+  ++queue.issued;
+  if (bad) return drop_bulk(w, *bulk);
   PendingBulk& b = *queue.pending.emplace_back(std::move(bulk));
   if (w.worker->options->late_copies) return;
   if (c.mbarrier != 0) {

@@ -50,6 +50,8 @@ inline BulkQueue& bulk_queue(Block& block) {
 
 // Checks and queues a copy of lane `lane`; alignment has been seen to.
 void issue_bulk(const Inst& i, Warp& w, unsigned lane, std::unique_ptr<PendingBulk> bulk);
+// A copy that is refused moves nothing; its mbarrier counts its bytes, so that the program goes on.
+void drop_bulk(Warp& w, const PendingBulk& bulk);
 // Lands the oldest copy that completes on the mbarrier. False: there is none.
 bool land_bulk_of(Warp& waiter, std::uint64_t mbarrier);
 // Lanes exit: what they wrote in groups lands now.

@@ -34,12 +34,16 @@ void copy_lane(const Inst& i, Warp& w, const BulkOperands& op, unsigned l) {
   piece.bytes = bytes;
   piece.from = c.reads_shared() ? op.source.shared(w, l) : op.source.of(w, l);
   if (op.kind != BulkKind::prefetch) piece.to = c.writes_shared() ? op.destination.shared(w, l) : op.destination.of(w, l);
-  if (!bulk_aligned(i, w, l, c.reads_shared() ? Space::shared : Space::global, piece.from, 16)) return;
-  if (!bulk_aligned(i, w, l, c.writes_shared() ? Space::shared : Space::global, piece.to, 16)) return;
-  if (bytes % 16 != 0) return bulk_invalid(i, w, l, "its size is " + std::to_string(bytes) + " bytes, not a multiple of 16");
   if (c.writes_shared()) {
     c.mbarrier = op.mbarrier.shared(w, l);
     if (!usable_mbarrier(i, w, l, c.mbarrier) || !own_block_only(i, w, op.tail, l)) return;
+  }
+  if (!bulk_aligned(i, w, l, c.reads_shared() ? Space::shared : Space::global, piece.from, 16) ||
+      !bulk_aligned(i, w, l, c.writes_shared() ? Space::shared : Space::global, piece.to, 16))
+    return drop_bulk(w, *bulk);
+  if (bytes % 16 != 0) {
+    bulk_invalid(i, w, l, "its size is " + std::to_string(bytes) + " bytes, not a multiple of 16");
+    return drop_bulk(w, *bulk);
   }
   if (bytes == 0) return;
   bulk->pieces.push_back(piece);

@@ -39,7 +39,8 @@ const Inst* store(const Inst& i, Warp& w, Mask mask) {
     bulk->reduce = op.reduce;
     bulk->bytes = bytes;
     const u64 to = op.destination.shared(w, l);
-    if (!bulk_aligned(i, w, l, Space::shared, to, bytes) || !usable_mbarrier(i, w, l, bulk->copy.mbarrier)) return;
+    if (!usable_mbarrier(i, w, l, bulk->copy.mbarrier)) return;
+    if (!bulk_aligned(i, w, l, Space::shared, to, bytes)) return drop_bulk(w, *bulk);
     for (unsigned c = 0; c < op.components; ++c) {
       const auto* value = w.at<const std::byte>(op.values[c]) + std::size_t{l} * op.element;
       bulk->read.insert(bulk->read.end(), value, value + op.element);

@@ -64,15 +64,13 @@ void copy_lane(const Inst& i, Warp& w, const TensorOperands& op, unsigned l) {
   TensorPlace place;
   for (unsigned d = 0; d < op.rank; ++d) place.coordinates[d] = w.at<const std::int32_t>(op.coordinates[d])[l];
   for (unsigned d = 0; d < op.offsets; ++d) place.offsets[d] = w.at<const std::uint16_t>(op.offset[d])[l];
-  if (op.kind != BulkKind::prefetch) {
-    place.shared = op.shared.shared(w, l);
-    if (!bulk_aligned(i, w, l, Space::shared, place.shared, 128)) return;
-  }
   if (op.kind == BulkKind::load) {
     c.mbarrier = op.mbarrier.shared(w, l);
     if (!usable_mbarrier(i, w, l, c.mbarrier) || !own_block_only(i, w, op.tail, l)) return;
   }
+  if (op.kind != BulkKind::prefetch) place.shared = op.shared.shared(w, l);
   bulk->bytes = tensor_pieces(map, place, op.kind == BulkKind::store, bulk->pieces);
+  if (!bulk_aligned(i, w, l, Space::shared, place.shared, 128)) return drop_bulk(w, *bulk);
   issue_bulk(i, w, l, std::move(bulk));
 }
 

@@ -205,6 +205,11 @@ BulkAddress tensor_map_address(Decoder& d, std::size_t operand) {
 }
 
 bool fetch_tensor_map(const Inst& i, Warp& w, unsigned lane, u64 address, TensorMap& map) {
+  if (address - kSharedWindow < kWindowBytes || address - kLocalWindow < kWindowBytes) {
+    bulk_invalid(i, w, lane, std::string("its tensor map lies in ") + (address - kLocalWindow < kWindowBytes ? "local" : "shared") +
+                                 " memory: pass it as a const __grid_constant__ parameter, in constant or in global memory");
+    return false;
+  }
   if (!bulk_aligned(i, w, lane, Space::global, address, 64)) return false;
   if (!admit_map(i, w, AccessKind::load, Space::global, address, Mask{1} << lane)) return false;
   std::memcpy(&map, reinterpret_cast<const void*>(address), sizeof map);

@@ -30,7 +30,7 @@ enum class BulkKind : std::uint8_t {
 // One bulk copy of one thread. It reads and writes between its issue and its completion; the machine does both as late as
 // what waits for it allows.
 struct BulkCopy {
-  std::uint64_t id = 0;  // ascending in a block, from 0
+  std::uint64_t id = 0;  // of those that are done: ascending in a block, from 0
   std::uint32_t pc = 0, warp = 0, lane = 0;
   BulkKind kind = BulkKind::load;
   bool reduces = false;        // the destination is updated, not overwritten

@@ -54,6 +54,9 @@ std::string missing_edge(const BlockOrder& order, const Party& now, const Party&
     return "order the two blocks: a __threadfence() and an atomic after the first access, an atomic that sees it "
            "and a __threadfence() before the second, or two launches";
   const bool one_warp = now.warp() == before.warp();
+  if (before.touch == Touch::async_write)
+    return "let the thread that issued the bulk copy wait for its bulk group (cp.async.bulk.wait_group, not .read), and put a barrier behind "
+           "that where others use the data";
   if (before.async()) {
     const bool waited = before.touch != Touch::async_read && order.ordered(before.warp(), before.lane, before.actor,
                                                                            before.lane, stamp);
