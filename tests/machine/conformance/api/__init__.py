@@ -24,6 +24,9 @@ class Run:
 
 # sticky: the kernel writes to an illegal address, traps, writes to a misaligned address.
 # formats: which kernel prints.
+# tensor_loads: swizzles, fills, strides and ranks, im2col. Its interleaves wait for the hardware: the CPU device refuses
+# them.
+# bulk_reductions: in global memory, in shared memory, by tensor maps.
 RUNS = (
     Run("launches"),
     Run("attributes"),
@@ -33,4 +36,7 @@ RUNS = (
     Run("graphs"),
     Run("calls"),
     *(Run("formats", (str(k),)) for k in range(12)),
+    Run("tensor_encode"),
+    *(Run("tensor_loads", (str(k),)) for k in range(4)),
+    *(Run("bulk_reductions", (str(k),)) for k in range(3)),
 )
