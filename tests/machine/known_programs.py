@@ -99,7 +99,8 @@ def _build(part: int) -> Path:
     tools.require_build()
     main = _main(programs)
     sources = [(PROGRAMS / f"{name}.cu").read_bytes() for name in programs]
-    key = digest([main, *sources, (PROGRAMS / "require.cuh").read_bytes(), str(PROGRAMS), tools.identity])
+    headers = [file.read_bytes() for file in sorted(PROGRAMS.glob("*.cuh"))]
+    key = digest([main, *sources, *headers, str(PROGRAMS), tools.identity])
 
     def build(entry: Path) -> None:
         command = (
@@ -120,7 +121,8 @@ def _main(programs: list[str]) -> str:
     sources = [(PROGRAMS / f"{name}.cu").read_text() for name in programs]
     large = {name for text in sources for name in re.findall(r"#include <((?:cub/|cuda_fp16)[^>]*)>", text)}
     lines = [f"#include <{header}>" for header in (*HEADERS, *sorted(large))]
-    lines += ['#include "require.cuh"', "#define main program_main"]
+    lines += [f'#include "{file.name}"' for file in sorted(PROGRAMS.glob("*.cuh"))]
+    lines += ["#define main program_main"]
     for name in programs:
         lines += [f"namespace {name} {{", f'#include "{name}.cu"', "}"]
     lines += ["#undef main", "int main(int count, char** arguments) {", "  if (count != 2) return 2;"]
