@@ -24,8 +24,7 @@ class Run:
 
 # sticky: the kernel writes to an illegal address, traps, writes to a misaligned address.
 # formats: which kernel prints.
-# tensor_loads: swizzles, fills, strides and ranks, im2col. Its interleaves wait for the hardware: the CPU device refuses
-# them.
+# tensor_loads: swizzles, fills, strides and ranks, im2col; interleaves are refused by the CPU device.
 # bulk_reductions: in global memory, in shared memory, by tensor maps.
 RUNS = (
     Run("launches"),
