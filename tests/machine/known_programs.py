@@ -103,6 +103,7 @@ def _build(part: int) -> Path:
     key = digest([main, *sources, *headers, str(PROGRAMS), tools.identity])
 
     def build(entry: Path) -> None:
+        assert tools.nvcc is not None and tools.gxx is not None
         command = (
             *(tools.nvcc, "-std=c++17", "-lineinfo", "--no-compress", "-ccbin", tools.gxx),
             *("-gencode", "arch=compute_90,code=compute_90", "-I", PROGRAMS, *tools.include_flags()),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,12 +20,12 @@ from tests.machine.conformance.float_models import conversion_model, float_model
 from tests.machine.conformance.forms import Form, bit_forms, float_forms, half_forms, integer_forms, width_of
 from tests.machine.conformance.integer_models import bit_model, integer_model
 from tests.machine.conformance.operands import edges, operand_sets, pack, random_value
-from tests.machine.conformance.plan import write_entries
+from tests.machine.conformance.plan import Entry, write_entries
 from tests.machine.test_conformance import run
 
 COUNT = 128
 ELEMENT = {2: np.uint16, 4: np.uint32, 8: np.uint64}
-FAMILIES: dict[str, tuple[Callable, Callable]] = {
+FAMILIES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "integer": (integer_forms, integer_model),
     "carry": (carry_forms, integer_model),
     "bits": (bit_forms, bit_model),
@@ -67,7 +68,7 @@ def test_results_are_what_the_model_computes(family: str, tmp_path: Path) -> Non
     chosen = modelled(family)
     assert len(chosen) >= LEAST[family]
     operands = [draw(form) for form, _ in chosen]
-    work = []
+    work: list[tuple[Entry, list[bytes]]] = []
     for (form, _), sets in zip(chosen, operands, strict=True):
         sized = Form(**{**form.__dict__, "count": COUNT, "name": form.key})
         work.append(

@@ -18,15 +18,14 @@ from tests.machine.conformance.catalogue import FAMILIES
 from tests.machine.conformance.compare import Answers, difference, load_answers, mma_difference
 from tests.machine.conformance.convert_forms import missing_on_hardware
 from tests.machine.conformance.forms import Form, width_of
+from tests.machine.conformance.plan import MATRICES as ALL_MATRICES
 from tests.machine.conformance.plan import Item, all_keys, write_entries, write_plan
 from tests.machine.conformance.record import digest
-from tests.machine.conformance.warp_forms import MMA
-from tests.machine.conformance.wmma_forms import WMMA
 from verify.check.program import run_program
 from verify.device.program import ProgramOptions, compile_program
 from verify.toolchain.machine_build import machine_program
 
-MATRICES = [op for op in (*MMA, *WMMA) if op.name in load_answers().places]
+MATRICES = [op for op in ALL_MATRICES if op.name in load_answers().places]
 RUNNER = Path(__file__).parent / "conformance" / "run_cpu.cpp"
 
 
@@ -59,7 +58,7 @@ def test_forms_without_a_recorded_answer_run(hardware: Answers, tmp_path: Path) 
     if not missing:
         return
     families = {name: sum(form.key in missing for form in forms()) for name, forms in FAMILIES.items()}
-    families["matrix"] = sum(op.name in missing for op in (*MMA, *WMMA))
+    families["matrix"] = sum(op.name in missing for op in ALL_MATRICES)
     counted = ", ".join(f"{name} {count}" for name, count in families.items() if count)
     warnings.warn(f"not recorded yet: {len(missing)} forms ({counted})", stacklevel=1)
     write_plan(tmp_path, missing)

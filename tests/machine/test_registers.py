@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,10 +41,10 @@ class Kernel:
         self.labels += 1
         return self.labels
 
-    def block(self, depth: int) -> list[tuple]:
+    def block(self, depth: int) -> list[tuple[Any, ...]]:
         return [self.statement(depth) for _ in range(self.random.randrange(3, 9))]
 
-    def statement(self, depth: int) -> tuple:
+    def statement(self, depth: int) -> tuple[Any, ...]:
         kind = self.random.random()
         if depth < 3 and kind < 0.15:
             return self.branch(depth)
@@ -57,7 +58,7 @@ class Kernel:
         self.say(f"{guard}mad.lo.u32 %v{d}, %v{a}, 5, %v{b}; {guard}add.u32 %v{d}, %v{d}, %t;")
         return ("op", d, a, b, bit)
 
-    def branch(self, depth: int) -> tuple:
+    def branch(self, depth: int) -> tuple[Any, ...]:
         bit, label = self.random.randrange(5), self.label()
         self.say(f"and.b32 %x, %t, {1 << bit}; setp.eq.u32 %q, %x, 0; @%q bra ELSE{label};")
         then = self.block(depth + 1)
@@ -66,7 +67,7 @@ class Kernel:
         self.say(f"END{label}:")
         return ("if", bit, then, other)
 
-    def loop(self, depth: int) -> tuple:
+    def loop(self, depth: int) -> tuple[Any, ...]:
         """Lane l goes round 1 + l % n times."""
         n, label = self.random.randrange(1, 5), self.label()
         self.say(f".reg .u32 %n{label}; rem.u32 %n{label}, %t, {n};")
@@ -86,7 +87,7 @@ class Kernel:
         return HEAD + PROLOGUE + head + "\n".join(self.text) + "\n" + stores + "ret;\n}\n"
 
 
-def run(tree: list[tuple], lane: int, v: list[int]) -> None:
+def run(tree: list[tuple[Any, ...]], lane: int, v: list[int]) -> None:
     """What one lane does."""
     for node in tree:
         match node:

@@ -11,8 +11,9 @@ import numpy as np
 
 from .catalogue import all_forms
 from .forms import Form, width_of
-from .warp_forms import MMA, Mma
-from .wmma_forms import WMMA, Wmma
+from .plan import MATRICES
+from .warp_forms import Mma
+from .wmma_forms import Wmma
 
 ANSWERS = Path(__file__).with_name("answers.xz")
 # A sum of products on tensor cores: largest difference as a part of the largest magnitude that the sum can
@@ -110,4 +111,4 @@ def mma_difference(op: Mma | Wmma, hardware: bytes, machine: bytes) -> float:
 
 def entries() -> dict[str, Form | Mma | Wmma]:
     """Every compared form by key."""
-    return {**{form.key: form for form in all_forms()}, **{op.name: op for op in (*MMA, *WMMA)}}
+    return {**{form.key: form for form in all_forms()}, **{op.name: op for op in MATRICES}}

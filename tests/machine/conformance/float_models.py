@@ -195,7 +195,7 @@ def float_model(name: str) -> Model | None:
 
     if not packed:
         return apply
-    return pair(apply, 16)
+    return pair(apply, 16)  # type: ignore[arg-type]  # no packed type is f64, the only one with a None
 
 
 # ---- conversions ----------------------------------------------------------------------------------

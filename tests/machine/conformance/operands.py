@@ -317,6 +317,7 @@ def operand_sets(types: tuple[str, ...], count: int, seed: str) -> list[list[int
     """``count`` operand tuples as one list an operand: crossed edge values first, random ones behind them."""
     source = random.Random("operands:" + seed)
     lists = [edges(t) for t in types]
+    rows: list[tuple[int, ...]]
     if len(types) == 1:
         rows = [(v,) for v in lists[0]]
     elif len(types) == 2:

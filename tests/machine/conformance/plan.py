@@ -21,6 +21,7 @@ MMA_WARPS = 8
 VERSION = "8.6"
 """Of the PTX of a module whose forms need none later."""
 Entry = Form | Mma | Wmma
+MATRICES: tuple[Mma | Wmma, ...] = (*MMA, *WMMA)
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def mma_inputs(op: Mma) -> list[bytes]:
 
 def all_keys() -> list[str]:
     """What is compared, in the order of a recording."""
-    return [form.key for form in all_forms()] + [op.name for op in (*MMA, *WMMA)]
+    return [form.key for form in all_forms()] + [op.name for op in MATRICES]
 
 
 def write_plan(folder: Path, keys: Container[str]) -> list[Item]:

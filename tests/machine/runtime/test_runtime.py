@@ -37,7 +37,9 @@ SELF_CHECKING = (
 
 
 def _toolchains() -> list[Toolchain]:
-    found = {tools.version: tools for tools in map(find_toolchain, ("pip", "system")) if tools.can_build}
+    found = {
+        tools.version: tools for tools in (find_toolchain("pip"), find_toolchain("system")) if tools.can_build
+    }
     return list(found.values())
 
 
@@ -285,12 +287,12 @@ def test_missing_program_is_one_line() -> None:
     assert (result.exit_code, result.reason) == (2, "./no-such-program: there is no such program")
 
 
-def _printing(toolchain: Toolchain, folder: Path, *flags: str) -> Path:
+def _printing(toolchain: Toolchain, folder: Path, *flags: str | Path) -> Path:
     _nvcc(toolchain, folder, str(PROGRAMS / "printing.cu"), "-o", "program", *flags)
     return folder / "program"
 
 
-def _nvcc(toolchain: Toolchain, folder: Path, *flags: str) -> None:
+def _nvcc(toolchain: Toolchain, folder: Path, *flags: str | Path) -> None:
     command = [str(toolchain.nvcc), "-ccbin", str(toolchain.gxx), *flags]
     environment = toolchain.environment()
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
