@@ -271,16 +271,26 @@ void isspacep_decode(Decoder& d) {
   i.a = a, i.d = r, i.extra = static_cast<u32>(s);
 }
 
-// mapa without clusters: the only block of its cluster.
+// mapa without clusters: the only block of its cluster, which is of rank 0.
+template <class T>
+const Inst* own_rank(const Inst& i, Warp& w, Mask mask) {
+  const Mask lanes = mask & w.active;
+  const u32* rank = w.at<const u32>(i.b);
+  if (const Mask others = lanes & mask_of([=](unsigned l) { return rank[l] != 0; }); others != 0) {
+    abort_launch(w, i, LaunchStatus::unsupported, "mapa names a block that the cluster does not have: clusters of more than one block are not supported",
+                 others);
+    return nullptr;
+  }
+  return move<T>(i, w, mask);
+}
 void mapa(Decoder& d) {
   const bool shared = d.take("shared::cluster");
   const Type t = d.type({Type::u32, Type::u64});
   d.end(3);
-  const Slot a = d.source(1, t), r = d.destination(0, t);
-  d.source(2, Type::b32);
+  const Slot a = d.source(1, t), r = d.destination(0, t), rank = d.source(2, Type::b32);
   (void)shared;
-  Inst& i = d.emit(t == Type::u32 ? move<u32> : move<u64>);
-  i.a = a, i.d = r;
+  Inst& i = d.emit(t == Type::u32 ? own_rank<u32> : own_rank<u64>);
+  i.a = a, i.b = rank, i.d = r;
 }
 
 }  // namespace
