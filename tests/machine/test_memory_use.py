@@ -31,7 +31,8 @@ int main(int, char** words) {
 # Prints the largest resident set of a run, in kilobytes.
 MEASURE = """\
 import resource, sys
-from verify.device.program import ProgramOptions, run_program
+from verify.check.program import run_program
+from verify.device.program import ProgramOptions
 result = run_program(sys.argv[2:], ProgramOptions(tuple(sys.argv[1].split())))
 assert result.exit_code == 0, result.reason
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
