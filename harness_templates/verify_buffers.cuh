@@ -50,7 +50,7 @@ class DeviceBuffer {
     std::uint64_t bytes() const { return bytes_; }
 
     void upload() const {
-        if (front_ != 0) VERIFY_CHECK(cudaMemcpy(base_, front_image_.data(), front_, cudaMemcpyHostToDevice));
+        if (front_ != 0) copy_to_device(base_, front_image_.data(), front_);
         write_segments(data(), image_.segments, image_.bytes.data());
     }
 

@@ -15,6 +15,13 @@ namespace verify {
 
 constexpr std::size_t most_single_copies = 8;
 
+// A copy of pageable memory may return before its bytes have arrived, and a kernel on a stream that does not wait for
+// the default one could run ahead of them.
+inline void copy_to_device(void* to, const void* from, std::size_t bytes) {
+    VERIFY_CHECK(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice));
+    VERIFY_CHECK(cudaStreamSynchronize(nullptr));
+}
+
 struct PackedSegment {
     ByteRun run;             // in the buffer
     std::uint64_t position;  // in the packed copy; as far from a 16-byte boundary as the run is
@@ -51,8 +58,7 @@ class PackedCopy {
         if (segments_.empty()) return;
         VERIFY_CHECK(cudaMalloc(&packed_, size_));
         VERIFY_CHECK(cudaMalloc(&table_, segments_.size() * sizeof(PackedSegment)));
-        VERIFY_CHECK(cudaMemcpy(table_, segments_.data(), segments_.size() * sizeof(PackedSegment),
-                                cudaMemcpyHostToDevice));
+        copy_to_device(table_, segments_.data(), segments_.size() * sizeof(PackedSegment));
     }
     PackedCopy(const PackedCopy&) = delete;
     PackedCopy& operator=(const PackedCopy&) = delete;
@@ -69,7 +75,7 @@ class PackedCopy {
             std::memcpy(staged.data() + segment.position, bytes, segment.run.length);
             bytes += segment.run.length;
         }
-        VERIFY_CHECK(cudaMemcpy(packed_, staged.data(), size_, cudaMemcpyHostToDevice));
+        copy_to_device(packed_, staged.data(), size_);
     }
 
     void store(cudaStream_t stream) { move(true, stream); }
@@ -113,7 +119,7 @@ inline void write_segments(void* buffer, const std::vector<ByteRun>& runs, const
         return;
     }
     for (const ByteRun& run : runs) {
-        VERIFY_CHECK(cudaMemcpy(static_cast<char*>(buffer) + run.offset, bytes, run.length, cudaMemcpyHostToDevice));
+        copy_to_device(static_cast<char*>(buffer) + run.offset, bytes, run.length);
         bytes += run.length;
     }
 }
