@@ -8,7 +8,9 @@
 //
 // Two kernels. `attend_split` gives each block one split of one KV head's live band and up to 16 of the
 // query heads that share it, and writes an unnormalised partial (O, m, l). `merge_partials` merges the
-// splits of a head. Neither grid depends on a length, so a captured graph replays at any length.
+// splits of a head. Neither grid depends on a length, so a captured graph replays at any length. Code for sm_90
+// or later is launched programmatically: each kernel is set up while the one before is ending, and waits for its end
+// before it touches memory. Only `lengths` is read earlier, by the merge: `attend_split` has waited by then.
 //
 // Where a value is rounded (mma is mma.sync.m16n8k16, bf16 in, fp32 out, with the tensor core's truncation):
 //   scores   products are exact; kDimWarps slices of D with four chains of kScoreSteps / 4 mmas each, their
@@ -19,9 +21,10 @@
 //            l = fma(l, alpha, sum), alpha = ex2((m_old - m_new) * c); at the end two additions over a quad.
 //   O        p enters as hi = bf16(p) and lo = bf16(p - hi), |p - hi - lo| <= 2^-17 p; a tile adds tile / 16
 //            mmas of each to O * alpha (one rounding).
-//   merge    a lane takes every kMergeLanes-th split, kMergeAtOnce at a time: sum = fma(w, O_s, a * sum),
-//            w = ex2((m_s - top) * c), a = ex2((top_old - top) * c); the lanes, times ex2((top - max) * c),
-//            are added in pairs and the pairs in a chain; l alike; one fp32 division, one rounding to bf16.
+//   merge    a lane takes every kMergeLanes-th split that is not empty, kMergeAtOnce at a time:
+//            sum = fma(w, O_s, a * sum), w = ex2((m_s - top) * c), a = ex2((top_old - top) * c); the lanes, times
+//            ex2((top - max) * c), are added in pairs and the pairs in a chain; l alike; one fp32 division, one
+//            rounding to bf16.
 // So with equal scores sums of integers below 2^24 are exact, O and l alike.
 
 #include <cuda_bf16.h>
@@ -71,7 +74,7 @@ typedef struct flash_decode_plan_result {
   size_t workspace_bytes;
   size_t o_offset, m_offset, l_offset;
   int max_live;            // positions in the longest live band that these arguments allow
-  int shared_bytes;        // dynamic shared memory of a block of the split kernel
+  int shared_bytes;        // of a block of the split kernel; it may be given more
   long long split_blocks;  // grid of the split kernel
   long long merge_blocks;  // grid of the merge kernel
 } flash_decode_plan_result;
@@ -140,7 +143,7 @@ struct Layout {
 struct Params {
   flash_decode_args args;
   float *o, *m, *l;  // in the workspace
-  int group, head_groups, num_splits;
+  int group, head_groups, num_splits, tile;
   int capacity, window;  // clamped to INT_MAX, which no position reaches
   float c;               // scale * log2(e)
 };
@@ -195,18 +198,25 @@ __device__ __forceinline__ void split_bf16(float low, float high, uint32_t& hi, 
   lo = pack(low - __uint_as_float(hi << 16), high - __uint_as_float(hi & 0xffff0000u));
 }
 
-// Lets the merge kernel be set up while this one runs.
+// Lets the next kernel be set up while this one runs.
 __device__ __forceinline__ void allow_dependents() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 
-// Waits until the split kernel has ended and its partials are visible.
+// Waits until the kernel before has ended and what it wrote is visible.
 __device__ __forceinline__ void wait_for_predecessor() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
+}
+
+// (count * factor + more) / divisor. A division of 64 bits takes a hundred instructions, and blocks wait for their
+// bounds.
+__device__ __forceinline__ long long scaled(long long count, long long factor, int divisor, int more = 0) {
+  const long long product = count * factor + more;
+  return product <= UINT_MAX ? unsigned(product) / unsigned(divisor) : product / divisor;
 }
 
 // Shared address of a 16-byte chunk of a tile. The XOR spreads the 8 rows of an ldmatrix over all banks.
@@ -265,7 +275,8 @@ __global__ void __launch_bounds__(kThreads, resident_blocks(D)) attend_split(con
   float4* const scores = reinterpret_cast<float4*>(shared + kStages * L::kStageBytes);  // [kWarps][32]
   const uint32_t stages = uint32_t(__cvta_generic_to_shared(shared));
   const flash_decode_args& args = p.args;
-  allow_dependents();
+  wait_for_predecessor();
+  allow_dependents();  // after the wait, so that the merge may read what this kernel may
 
   const int split = blockIdx.x % p.num_splits;
   unsigned unit = blockIdx.x / p.num_splits;
@@ -281,14 +292,14 @@ __global__ void __launch_bounds__(kThreads, resident_blocks(D)) attend_split(con
   const int lo = p.window != 0 && len > p.window ? len - p.window : 0;
   const bool fits = len - lo <= p.capacity;
   const long long band = fits ? len - lo : 0, tiles = (band + L::kTile - 1) / L::kTile;
-  const long long begin = split * tiles / p.num_splits * L::kTile;
-  const long long end = min((split + 1) * tiles / p.num_splits * L::kTile, band);
+  const long long begin = scaled(split, tiles, p.num_splits) * L::kTile;
+  const long long end = min(scaled(split + 1, tiles, p.num_splits) * L::kTile, band);
   int live = int(end - begin);  // rows from the tile at hand to the end of the split
 
   const auto* const k = static_cast<const __nv_bfloat16*>(args.k) + batch * args.k_stride_b;
   const auto* const v = static_cast<const __nv_bfloat16*>(args.v) + batch * args.v_stride_b;
   Cursor cursor = {k + kv_head * args.k_stride_h, v + kv_head * args.v_stride_h,
-                   unsigned((lo + begin) % p.capacity), live};
+                   unsigned(lo + begin) % unsigned(p.capacity), live};
 #pragma unroll
   for (int stage = 0; stage < kStages - 1; ++stage) {
     load_tile<D>(cursor, p, stages + stage * L::kStageBytes);
@@ -411,43 +422,54 @@ __global__ void __launch_bounds__(kThreads, resident_blocks(D)) attend_split(con
 }
 
 // One block: 64 dims of one head. The partials are read by ordinary loads, never through the read-only
-// path: the kernel may have started before they were written.
+// path: the kernel may have started before they were written. Of T tiles over S > T splits each lies in a split of
+// its own, tile i in ((i + 1) S - 1) / T; so partials that count are asked for at once, without a look at l.
 __global__ void __launch_bounds__(kMergeColumns* kMergeLanes) merge_partials(const Params p) {
   constexpr int kMaxWarps = kMergeColumns * kMergeLanes / 32;
   __shared__ float lane_top[kMergeLanes];
   __shared__ float4 pair_o[kMaxWarps][kMergeColumns];
   __shared__ float pair_l[kMaxWarps];
   const int head_dim = p.args.head_dim, num_heads = p.args.num_heads, parts = head_dim / kMergeDims;
-  const long long row = blockIdx.x / parts;  // batch * num_heads + head
+  const int row = blockIdx.x / parts;  // batch * num_heads + head
+  const int batch = row / num_heads, head = row % num_heads;
   const int column = threadIdx.x % kMergeColumns, lane = threadIdx.x / kMergeColumns;
   const int lanes = blockDim.x / kMergeColumns;
   const int dim = blockIdx.x % parts * kMergeDims + 4 * column;
-  const float *const m = p.m + row * p.num_splits, *const l = p.l + row * p.num_splits;
-  const float* const o = p.o + row * p.num_splits * head_dim + dim;
+  const long long first_partial = static_cast<long long>(row) * p.num_splits;
+  const float *const m = p.m + first_partial, *const l = p.l + first_partial;
+  const float* const o = p.o + first_partial * head_dim + dim;
+
+  // A band that cannot be in the cache has its NaN in every split.
+  const int len = max(p.args.lengths[batch], 0);
+  const int band = p.window != 0 ? min(len, p.window) : len;
+  const int tiles = band / p.tile + (band % p.tile != 0);
+  const int count = band > p.capacity || tiles > p.num_splits ? p.num_splits : tiles;
+  const auto split_of = [&](int number) { return scaled(number + 1, p.num_splits, count, -1); };
+  const long long first_split = lane < count ? split_of(lane) : 0;  // divided for while waiting
   wait_for_predecessor();
+  allow_dependents();
 
   float top = -INFINITY, sum_l = 0.0f;
   float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
   const auto scale_sum = [&](float factor) {
     sum.x *= factor, sum.y *= factor, sum.z *= factor, sum.w *= factor, sum_l *= factor;
   };
-  for (long long first = lane; first < p.num_splits; first += kMergeAtOnce * lanes) {
+  for (long long first = lane; first < count; first += kMergeAtOnce * lanes) {
     float part_l[kMergeAtOnce], part_m[kMergeAtOnce];
     float4 part[kMergeAtOnce];
 #pragma unroll
     for (int i = 0; i < kMergeAtOnce; ++i) {
-      const long long s = first + i * lanes;
-      part_l[i] = s < p.num_splits ? l[s] : 0.0f;
-      part_m[i] = s < p.num_splits ? m[s] : 0.0f;
+      part_l[i] = 0.0f, part_m[i] = 0.0f, part[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+      if (first + i * lanes < count) {
+        const long long s = i == 0 && first == lane ? first_split : split_of(int(first) + i * lanes);
+        part_l[i] = l[s], part_m[i] = m[s];
+        part[i] = *reinterpret_cast<const float4*>(o + s * head_dim);
+      }
     }
     float new_top = top;
 #pragma unroll
     for (int i = 0; i < kMergeAtOnce; ++i) {
-      part[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-      if (part_l[i] != 0.0f) {
-        part[i] = *reinterpret_cast<const float4*>(o + (first + i * lanes) * head_dim);
-        new_top = fmaxf(new_top, part_m[i]);
-      }
+      if (part_l[i] != 0.0f) new_top = fmaxf(new_top, part_m[i]);
     }
     if (new_top != top) scale_sum(exp2_approx((top - new_top) * p.c));
     top = new_top;
@@ -487,7 +509,6 @@ __global__ void __launch_bounds__(kMergeColumns* kMergeLanes) merge_partials(con
   }
   const float divisor = sum_l == 0.0f ? 1.0f : sum_l;  // an empty row: 0 / 1
   const uint2 rounded = {pack(sum.x / divisor, sum.y / divisor), pack(sum.z / divisor, sum.w / divisor)};
-  const long long batch = row / num_heads, head = row % num_heads;
   __nv_bfloat16* const out = static_cast<__nv_bfloat16*>(p.args.out) + batch * p.args.out_stride_b;
   *reinterpret_cast<uint2*>(out + head * head_dim + dim) = rounded;
 }
@@ -556,17 +577,23 @@ cudaError_t enqueue(void (*kernel)(Params), long long blocks, int threads, int s
   return cudaLaunchKernelEx(&config, kernel, params);
 }
 
+// Shared memory that keeps a further block than the plan wants off an SM of sm_90, with its 228 KiB of which a block
+// takes 1 besides its own: blocks that start while another kernel ends would otherwise crowd where it ended first.
+constexpr int spread_bytes(int head_dim) { return (228 / (blocks_per_sm(head_dim) + 1)) * 1024; }
+
 template <int D>
-cudaError_t launch(const Params& params, const flash_decode_plan_result& plan, cudaStream_t stream) {
-  cudaError_t error =
-      cudaFuncSetAttribute(attend_split<D>, cudaFuncAttributeMaxDynamicSharedMemorySize, plan.shared_bytes);
+cudaError_t launch(const Params& params, const flash_decode_plan_result& plan, int sm_count, cudaStream_t stream) {
+  // Only code made for sm_90 or later waits for the kernel before, so only then may kernels start early.
+  cudaFuncAttributes code = {};
+  cudaError_t error = cudaFuncGetAttributes(&code, merge_partials);
   if (error != cudaSuccess) return error;
-  // Only code made for sm_90 or later waits for the split kernel, so only then may the merge start early.
-  cudaFuncAttributes merge_code = {};
-  error = cudaFuncGetAttributes(&merge_code, merge_partials);
+  const bool early_start = code.ptxVersion >= 90;
+  const bool one_round = plan.split_blocks <= 1ll * sm_count * blocks_per_sm(D);
+  const int shared_bytes =
+      early_start && one_round && plan.shared_bytes < spread_bytes(D) ? spread_bytes(D) : plan.shared_bytes;
+  error = cudaFuncSetAttribute(attend_split<D>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
   if (error != cudaSuccess) return error;
-  const bool early_start = merge_code.ptxVersion >= 90;
-  error = enqueue(attend_split<D>, plan.split_blocks, kThreads, plan.shared_bytes, false, stream, params);
+  error = enqueue(attend_split<D>, plan.split_blocks, kThreads, shared_bytes, early_start, stream, params);
   if (error != cudaSuccess) return error;
   int lanes = 2;  // a whole warp at least
   while (lanes < plan.num_splits && lanes < kMergeLanes) lanes *= 2;
@@ -655,13 +682,14 @@ extern "C" cudaError_t flash_decode_launch(const flash_decode_args* args, cudaSt
   params.group = a.num_heads / a.num_kv_heads;
   params.head_groups = head_groups_of(params.group);
   params.num_splits = plan.num_splits;
+  params.tile = plan.tile;
   params.capacity = int(a.capacity < INT_MAX ? a.capacity : INT_MAX);
   params.window = int(a.window < INT_MAX ? a.window : INT_MAX);
   params.c = exponent_factor(a.scale);
   switch (a.head_dim) {
-    case 64: return launch<64>(params, plan, stream);
-    case 128: return launch<128>(params, plan, stream);
-    case 256: return launch<256>(params, plan, stream);
-    default: return launch<512>(params, plan, stream);
+    case 64: return launch<64>(params, plan, sm_count, stream);
+    case 128: return launch<128>(params, plan, sm_count, stream);
+    case 256: return launch<256>(params, plan, sm_count, stream);
+    default: return launch<512>(params, plan, sm_count, stream);
   }
 }

@@ -37,8 +37,8 @@ def test_on_the_cpu_device(mode: str, tmp_path: Path) -> None:
 
 def test_a_launcher_that_asks_once_is_found(tmp_path: Path) -> None:
     """The twin: what the first device was allowed is taken for all."""
-    asks = "cudaError_t error =\n      cudaFuncSetAttribute(attend_split<D>"
-    program = built(tmp_path, asks, f"static {asks}")
+    asks = "error = cudaFuncSetAttribute(attend_split<D>"
+    program = built(tmp_path, asks, asks.replace("error", "static const cudaError_t once"))
     done = run_program([str(program), "devices"], ProgramOptions((), log_file=tmp_path / "report.txt"))
     assert done.program_code == 1
 

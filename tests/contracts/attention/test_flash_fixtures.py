@@ -28,7 +28,8 @@ from verify.fixture.schema import FixtureError
 NAMES = [
     "first-token", "tile-minus-1", "tile", "tile-plus-1", "split-edge-minus-1", "split-edge",
     "split-edge-plus-1", "more-splits-than-tiles", "one-split", "splits-33", "window-minus-1", "window",
-    "window-plus-1", "wrap-inside-tile", "wrap-on-split-edge", "mqa-d512", "gqa-d256-ten-laps",
+    "window-plus-1", "window-of-fewer-tiles-than-splits", "wrap-inside-tile", "wrap-on-split-edge",
+    "mqa-d512", "gqa-d256-ten-laps",
     "ragged-empty-row", *(f"each-head-dim@D={d}" for d in (64, 128, 256, 512)),
     *(f"splits-165@D={d}" for d in (64, 128, 256, 512)), "wrapped-ragged-wide-strides",
     "wide-heads-and-rows", "wide-batches", "batch-of-257",
@@ -46,7 +47,7 @@ VALUES = {
     "wide heads": "NKV > 1 and k_head > capacity*k_row and v_head > capacity*v_row and k_head != v_head",
     "wide batches": "B > 1 and k_batch > NKV*k_head and v_batch > NKV*v_head and k_batch != v_batch",
     "group above 16 heads": "NH // NKV > 16 and heads_per_block == 16",
-    "second round of the merge": "num_splits > 160 and boundaries[0][160] < hi[0]",
+    "second round of the merge": "num_splits > 160 and ceil_div(hi[0] - lo[0], tile) > 160",
     "scale set": "scale != 1 / sqrt(D)",
 }
 """What every instantiation must meet, as an edge expression."""
