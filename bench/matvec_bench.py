@@ -4,6 +4,8 @@
 
 Every figure is microseconds a call, the median over replays of a CUDA graph that holds many calls on
 different copies of the weights, together larger than the L2. All kernels are first checked against FP64.
+"weights wait": without constant_weights, which lets the kernel for one vector copy weights before the kernel
+ahead of it has ended.
 --source adds variants of the FP4 kernel with its ABI. Needs torch and nvcc.
 """
 
@@ -55,8 +57,10 @@ def copies(bytes_each: int) -> int:
     return max(2, min(256, -(-ROTATED_BYTES // bytes_each)))
 
 
-def fp4_call(kernel: Matvec, shape: Shape, scale_format: str, group: int, rows: int) -> tuple[Call, int, int]:
-    """The call, the number of copies and the bytes of one."""
+def fp4_call(
+    kernel: Matvec, shape: Shape, scale_format: str, group: int, *, constant: bool = True
+) -> tuple[Call, int, int]:
+    """The call, the number of copies and the bytes of one. constant: the kernel may copy weights early."""
     size = shape.n * shape.k // 2 + shape.n * shape.k // group
     count = copies(size)
     x = torch.randn(shape.b, shape.k, device="cuda").to(torch.bfloat16)
@@ -64,7 +68,7 @@ def fp4_call(kernel: Matvec, shape: Shape, scale_format: str, group: int, rows: 
     one = torch.ones(1, device="cuda")
     weights = torch.randint(0, 256, (count, shape.n, shape.k // 2), device="cuda", dtype=torch.uint8)
     scales = [random_scales((shape.n, shape.k // group), scale_format) for _ in range(count)]
-    options = {"group": group, "scale_format": scale_format, "rows_per_block": rows}
+    options = {"group": group, "scale_format": scale_format, "constant_weights": constant}
     launches = [fp4_args(weights[i], scales[i], one, x, y, **options) for i in range(count)]
     keep = (x, y, one, weights, scales)
     return lambda index, _keep=keep: kernel.launch(launches[index % count]), count, size
@@ -138,10 +142,11 @@ def bench(shape: Shape, built: Built) -> None:
         stream = microseconds(call, count)
         del call
         for variant, kernel in built.fp4.items():
-            call, count, _ = fp4_call(kernel, shape, scale_format, group, 0)
-            time = microseconds(call, count)
-            line(f"{name}{variant}", time, size, stream, cublas, recorded.get(name))
-            del call
+            for constant in (True, False) if shape.b == 1 else (True,):
+                call, count, _ = fp4_call(kernel, shape, scale_format, group, constant=constant)
+                title = f"{name}{variant}{'' if constant else ', weights wait'}"
+                line(title, microseconds(call, count), size, stream, cublas, recorded.get(name))
+                del call
     call, count = stream_call(built.stream, shape.n * shape.k)
     stream = microseconds(call, count)
     del call

@@ -21,6 +21,7 @@ class Fp4Args(ctypes.Structure):
         [(name, ctypes.c_void_p) for name in ("weights", "scales", "tensor_scale", "x", "y")]
         + [(name, ctypes.c_int64) for name in ("n", "k", "weight_pitch", "scale_pitch", "x_pitch", "y_pitch")]
         + [(name, ctypes.c_int32) for name in ("b", "group", "scale_format", "output_type", "rows_per_block")]
+        + [("constant_weights", ctypes.c_int32)]
     )
 
 
@@ -82,6 +83,7 @@ def fp4_args(
     group: int,
     scale_format: str,
     rows_per_block: int = 0,
+    constant_weights: bool = True,
 ) -> Fp4Args:
     """Arguments for packed weights [N, K/2] (uint8), scales [N, K/group], x [B, K] and y [B, N]."""
     args = Fp4Args()
@@ -92,6 +94,7 @@ def fp4_args(
     args.x_pitch, args.y_pitch = x.stride(0), y.stride(0)
     args.group, args.scale_format = group, SCALE_FORMATS[scale_format]
     args.output_type, args.rows_per_block = OUTPUT_TYPES[y.dtype], rows_per_block
+    args.constant_weights = constant_weights
     return args
 
 

@@ -25,6 +25,7 @@ CONTRACT = Contract(
         Symbol("scale_format", choices=(0, 1, 2), doc="0 E4M3, 1 E8M0, 2 bf16"),
         Symbol("output", default=0, choices=(0, 1), doc="type of y: 0 bf16, 1 fp32"),
         Symbol("pinned_rows", default=0, minimum=0, doc="rows a block, 0 to let the launcher choose"),
+        Symbol("constant_weights", default=0, choices=(0, 1), doc="1: may be copied early"),
         Symbol("w_pitch", default="round_up(K // 2, 16)", doc="bytes from one row of weights to the next"),
         Symbol("s_pitch", default="round_up(K // group, 32 // group)", doc="scales from one row to the next"),
         Symbol("x_pitch", default="round_up(K, 8)", doc="elements from one vector to the next"),
@@ -53,7 +54,7 @@ CONTRACT = Contract(
             "weights": "weights", "scales": "scales", "tensor_scale": "tensor_scale", "x": "x", "y": "y",
             "n": "N", "k": "K", "weight_pitch": "w_pitch", "scale_pitch": "s_pitch", "x_pitch": "x_pitch",
             "y_pitch": "y_pitch", "b": "B", "group": "group", "scale_format": "scale_format",
-            "output_type": "output", "rows_per_block": "pinned_rows",
+            "output_type": "output", "rows_per_block": "pinned_rows", "constant_weights": "constant_weights",
         },
     ),
     plan=Plan(
@@ -76,16 +77,24 @@ CONTRACT = Contract(
     exact=tuple((p, "y") for p in ("codes", "position", "first-hot", "last-hot", "scale-codes")),
     axes={"y": ("vector", "row")},
     batch="B",
+    pinned={"pinned_rows": "rows_per_block*(B > 1)"},
     row_reads={"weights": 1, "scales": 1, "x": "ceil_div(N, rows_per_block)"},
     parity={"torch": fp4_torch},
     instantiations={
         f"product<{name}, {group}, {'true' if passes == 2 else 'false'}, {rows}>": (
             f"scale_format == {number} and group == {group} and passes == {passes} "
-            f"and rows_per_block == {rows}"
+            f"and rows_per_block == {rows} and warp_step == 128"
         )
         for number, name in enumerate(("E4M3", "E8M0", "BF16"))
         for group, passes in ((16, 1), (16, 2), (32, 1))
         for rows in (16, 32)
+    }
+    | {
+        f"product_of_one<{name}, {group}>": (
+            f"scale_format == {number} and group == {group} and warp_step == 256"
+        )
+        for number, name in enumerate(("E4M3", "E8M0", "BF16"))
+        for group in (16, 32)
     },
     refusals=(
         _refused("null-arguments", null=("fp4_matvec_args",)),
@@ -98,7 +107,9 @@ CONTRACT = Contract(
         _refused("depth-above-2-to-30", {"K": "2**30 + group"}),
         *(_refused(f"scale-format-{f}", {"scale_format": f}) for f in (-1, 3)),
         *(_refused(f"output-type-{o}", {"output": o}) for o in (-1, 2)),
-        *(_refused(f"{r}-rows-a-block", {"pinned_rows": r}) for r in (-16, 24, 64)),
+        *(_refused(f"{r}-rows-a-block", {"pinned_rows": r}) for r in (-32, 24, 80, 2**30 + 32)),
+        _refused("64-rows-for-two-vectors", {"B": 2, "pinned_rows": 64}),
+        *(_refused(f"constant-weights-{c}", {"constant_weights": c}) for c in (-1, 2)),
         _refused("weight-rows-overlap", {"K": "step", "w_pitch": "step // 2 - 16"}),
         _refused("weight-pitch-misaligned", {"w_pitch": "round_up(K // 2, 16) + 8"}),
         _refused("scale-rows-overlap", {"K": "step", "s_pitch": "step // group - 2"}),
@@ -108,6 +119,7 @@ CONTRACT = Contract(
         _refused("results-overlap", {"N": 2, "y_pitch": 1}),
         # A grid that would be small again if it were cut to 32 bits.
         _grid_refused("grid-too-large", {"N": 2**37 + 32, "pinned_rows": 32}),
+        _grid_refused("grid-too-large-for-one-vector", {"N": 2**38 + 64, "pinned_rows": 64}),
         _refused("weights-beyond-memory", {"N": 2, "w_pitch": 2**62}),
         _refused("scales-beyond-memory", {"N": 2, "s_pitch": 2**61}),
         _refused("vectors-beyond-memory", {"B": 2, "x_pitch": 2**61}),

@@ -25,7 +25,13 @@ def plan(kernel: str, symbols: Mapping[str, Any], sm_count: int = SM_COUNT) -> d
     n, k, b, group = symbols["N"], symbols["K"], symbols["B"], symbols.get("group", 1)
     if k < group or k % group or b > 8:
         return {}
-    rows = symbols["pinned_rows"] or (16 if -(-n // 16) <= 2 * sm_count else 32)
+    pinned = symbols["pinned_rows"]
+    if kernel == "fp4_matvec" and b == 1 and pinned not in (16, 32):
+        one = _one_vector(n, k, group, symbols["scale_format"], sm_count)
+        if one:
+            rows = pinned or one["rows_per_block"]
+            return {**one, "rows_per_block": rows, "grid": -(-n // rows)}
+    rows = pinned or (16 if -(-n // 16) <= 2 * sm_count else 32)
     warps = 16 if rows == 16 else 8
     step = warps * WARP_STEP[kernel]
     fields = {
@@ -38,6 +44,32 @@ def plan(kernel: str, symbols: Mapping[str, Any], sm_count: int = SM_COUNT) -> d
         "grid": -(-n // rows),
     }
     return {**fields, "passes": 2 if group == 16 and b > 4 else 1} if kernel == "fp4_matvec" else fields
+
+
+def _one_vector(n: int, k: int, group: int, scale_format: int, sm_count: int) -> dict[str, int]:
+    """Plan fields of the FP4 kernel for one vector; empty where shared memory is short."""
+    steps = -(-k // 256)
+    stage = 32 * (128 + 256 // group * (2 if scale_format == 2 else 1))
+    for most_warps in (8, 16):
+        rounds = -(-steps // most_warps)
+        warps = -(-steps // rounds)
+        shared = warps * (2 * stage + 1024) + 64 + rounds * warps * 8 * (64 + 128 // group)
+        resident = min(16 // warps, 233472 // (shared + 1024))
+        if rounds <= 4 and resident >= 2:
+            break
+    if shared > 232448:
+        return {}
+    slots = sm_count * max(resident, 1)
+    blocks = slots // 2 if resident > 1 and n <= slots // 2 * 32 else slots
+    return {
+        "warp_step": 256,
+        "step": 256 * warps,
+        "pipeline_depth": 2,
+        "warps_per_block": warps,
+        "rows_per_block": max(8, -(-n // blocks)),
+        "iterations": rounds,
+        "passes": 1,
+    }
 
 
 @cache

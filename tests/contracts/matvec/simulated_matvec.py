@@ -56,6 +56,44 @@ def _in_order(warps: np.ndarray) -> np.ndarray:
 
 
 def _fp4(case: Case) -> np.ndarray:
+    return _fp4_one(case) if case["warp_step"] == 256 else _fp4_several(case)
+
+
+def _fp4_one(case: Case) -> np.ndarray:
+    group = case["group"]
+    halves, factors = half_precision(case.f64("x"), group)
+    x, factor = _warps(halves, case), _warps(np.repeat(factors, group, 1), case)
+    weights = _warps(np.ldexp(case.f64("weights"), -14), case)
+    scales = _warps(np.repeat(case.f64("scales"), group, 1), case)
+    totals = np.zeros((1, case["N"], case["warps_per_block"], 4), np.float32)
+    for iteration in range(x.shape[1]):
+        for slab in range(0, 256, 128):
+            for in_place in range(0, 32, group):
+                for lane in range(4):
+                    first = slab + 32 * lane + in_place
+                    raw = np.zeros(totals.shape[:3], np.float32)
+                    for octet in range(first, first + group, 8):
+                        for odd in (1, 0):
+                            at = (slice(None), iteration, slice(None), slice(octet + odd, octet + 8, 2))
+                            raw = mma(raw, x[at][:, None] * weights[at][None])
+                    raw = raw * factor[:, None, iteration, :, first].astype(np.float32)
+                    scale = scales[None, :, iteration, :, first]
+                    totals[..., lane] = fused(scale, raw, totals[..., lane])
+    warps = (totals[..., 0] + totals[..., 1]) + (totals[..., 2] + totals[..., 3])
+    undone = fused(_in_order(warps), np.float32(4), np.float32(0))
+    return undone * np.float32(case.f64("tensor_scale")[0])
+
+
+def half_precision(x: np.ndarray, group: int) -> tuple[np.ndarray, np.ndarray]:
+    """fp16 numbers of ``[B, K]`` activations, and what takes a group's sum to that of W / 4."""
+    groups = x.reshape(len(x), -1, group)
+    bits = groups.astype(np.float32).view(np.uint32) >> 23 & 0xFF
+    exponent = np.maximum(bits.max(-1), 15).astype(np.int32)
+    halves = np.ldexp(groups, 142 - exponent[..., None]).astype(np.float16).astype(np.float64)
+    return halves.reshape(x.shape), np.ldexp(1.0, exponent - 130)
+
+
+def _fp4_several(case: Case) -> np.ndarray:
     group = case["group"]
     terms = _warps(case.f64("x"), case)[:, None] * _warps(-case.f64("weights") / 4, case)[None]
     octets = terms.reshape(*terms.shape[:-1], -1, group // 8, 2, 4)

@@ -30,6 +30,8 @@ from verify.oracle.tracked import (
 F32 = Arithmetic("f32", flush=False)
 TENSOR = Arithmetic("f32")
 """What an mma adds up: PTX does not say whether it keeps subnormal numbers, so they may be lost."""
+ONE_WARP_STEP = 256
+"""Weights of a row in a warp's step of the FP4 kernel for one vector; the one for several takes 128."""
 QUARTER = 2
 """The FP4 kernel works on a quarter of the weights: its sums lose what is below 2^QUARTER of the smallest."""
 
@@ -72,6 +74,11 @@ def fp8_reference(case: Case) -> dict[str, np.ndarray]:
 
 
 def fp4_error_model(case: Case) -> dict[str, Tracked]:
+    """Of the kernel that the plan chose: the one for one vector has steps of 256 weights."""
+    return _one_vector_model(case) if case["warp_step"] == ONE_WARP_STEP else _several_vectors_model(case)
+
+
+def _several_vectors_model(case: Case) -> dict[str, Tracked]:
     """Two mma a group, a scale and one FMA for each, the warps added in order, one product, one rounding."""
     product, group = fp4_product(case), case["group"]
     terms = _terms(product)
@@ -90,6 +97,56 @@ def fp4_error_model(case: Case) -> dict[str, Tracked]:
     summed = _in_order(warps)
     exactly = _on_grid(_scaled_terms(product), F32, QUARTER) & (chains.bound == 0).all(-1)
     return _finished(case, product, exactly, summed, np.asarray(product.factor))
+
+
+def _one_vector_model(case: Case) -> dict[str, Tracked]:
+    """A chain of mma a group, a scale and one FMA for each, four lanes and the warps added, one rounding."""
+    product, group = fp4_product(case), case["group"]
+    terms = _terms(product)
+    # In each octet of a group one mma takes the odd weights, the next one the even ones.
+    pairs = terms.reshape(*terms.shape[:2], -1, group // 8, 4, 2)[..., ::-1]
+    steps = np.moveaxis(pairs, -1, -2)
+    chains = _mma_chain(steps.reshape(*steps.shape[:3], -1, 4), QUARTER)
+    with np.errstate(invalid="ignore"):
+        lost = half_precision_loss(product.x, group)[:, None] * np.abs(product.weights)[None]
+    chains = Tracked(chains.value, chains.bound + lost.reshape(*chains.shape, group).sum(-1))
+    raw = Tracked(*(_by_lane(part, case) for part in (chains.value, chains.bound)))
+    scales = _by_lane(product.scales[None, :, ::group], case)
+    lanes = exact(np.zeros((*raw.shape[:2], *raw.shape[3:])))
+    for number in range(raw.shape[2]):
+        lanes = _fused(scales[:, :, number], raw[:, :, number], lanes)
+    pairwise = add(lanes[..., 0::2], lanes[..., 1::2], F32)
+    summed = _in_order(add(pairwise[..., 0], pairwise[..., 1], F32))
+    exactly = _on_grid(_scaled_terms(product), F32, QUARTER) & (chains.bound == 0).all(-1)
+    return _finished(case, product, exactly, summed, np.asarray(product.factor))
+
+
+def _by_lane(groups: np.ndarray, case: Case) -> np.ndarray:
+    """Groups ``[..., n]`` as four lanes of each warp add them up: ``[..., additions, warps, 4]``.
+
+    A slab of 128 weights has four places of 32, a lane's each.
+    """
+    group = case["group"]
+    by_warp = _by_warp(groups, case["warps_per_block"], ONE_WARP_STEP // group)
+    parts = by_warp.reshape(*by_warp.shape[:-1], ONE_WARP_STEP // 128, 4, 32 // group)
+    # [..., iterations, warps, slabs, lanes, groups] to [..., iterations, slabs, groups, warps, lanes]
+    ordered = np.moveaxis(parts, (-5, -3, -1, -4, -2), range(-5, 0))
+    return ordered.reshape(*groups.shape[:-1], -1, *ordered.shape[-2:])
+
+
+def half_precision_loss(x: np.ndarray, group: int) -> np.ndarray:
+    """How far off the fp16 numbers are that ``[B, K]`` activations become, a group with one power of two.
+
+    Nothing is lost that matters beside an infinity or a NaN.
+    """
+    blocks = x.reshape(len(x), -1, group)
+    largest = np.abs(blocks).max(-1, keepdims=True)
+    finite = np.isfinite(largest)
+    exponent = np.frexp(np.where(finite, largest, 1.0))[1] - 1
+    shift = 15 - np.maximum(exponent, -112)
+    scaled = np.ldexp(np.where(finite, blocks, 0.0), shift)
+    loss = np.ldexp(np.abs(scaled - scaled.astype(np.float16).astype(np.float64)), -shift)
+    return loss.reshape(x.shape)
 
 
 def fp8_error_model(case: Case) -> dict[str, Tracked]:
