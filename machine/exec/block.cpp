@@ -39,6 +39,8 @@ void fill_launch_specials(Warp& w, const Worker& k) {
       {Special::gridid, k.request->operation},
       {Special::dynamic_smem_size, k.request->dynamic_shared},
       {Special::total_smem_size, k.request->kernel->shared().declared + k.request->dynamic_shared},
+      // With what the system keeps for itself.
+      {Special::aggr_smem_size, k.request->kernel->shared().declared + k.request->dynamic_shared + 1024},
       {Special::envreg1, k.grid_workspace >> 32}, {Special::envreg2, k.grid_workspace},
       {Special::zero, 0},         {Special::one, 1}};
   for (const auto& [s, v] : uniform) put_all(w, s, v);

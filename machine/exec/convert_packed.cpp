@@ -114,15 +114,16 @@ const Inst* pack_integers(const Inst& i, Warp& w, Mask mask) {
 void cvt_pack(Decoder& d) {
   d.take("pack");
   if (!d.take("sat")) d.fail("cvt.pack needs .sat");
-  const Type to = d.type({Type::u16, Type::s16, Type::u8, Type::s8, Type::u4, Type::s4}), from = d.type({Type::s32});
+  const Type to = d.type({Type::u16, Type::s16, Type::u8, Type::s8, Type::u4, Type::s4, Type::u2, Type::s2}), from = d.type({Type::s32});
   const bool small = to != Type::u16 && to != Type::s16;
   if (small) d.type({Type::b32});
   d.end(small ? 4 : 3);
   const Slot a = d.source(1, from), b = d.source(2, from), c = small ? d.source(3, Type::b32) : 0, r = d.destination(0, Type::b32);
   Inst& i = d.emit(pack_integers);
   i.a = a, i.b = b, i.c = c, i.d = r;
-  const unsigned bits = to == Type::u16 || to == Type::s16 ? 16 : to == Type::u8 || to == Type::s8 ? 8 : 4;
-  i.extra = bits | (to == Type::s16 || to == Type::s8 || to == Type::s4 ? 1u << 8 : 0) | (small ? 1u << 9 : 0);
+  const auto is = [to](Type x, Type y) { return to == x || to == y; };
+  const unsigned bits = is(Type::u16, Type::s16) ? 16 : is(Type::u8, Type::s8) ? 8 : is(Type::u4, Type::s4) ? 4 : 2;
+  i.extra = bits | (is_signed(to) || is(Type::s4, Type::s2) ? 1u << 8 : 0) | (small ? 1u << 9 : 0);
 }
 
 // The register type that holds a pair.

@@ -300,7 +300,7 @@ void Decoder::instruction(Text& text, std::string_view word, Operand* guard) {
     flip_ = 0;
   }
   const Opcode* opcode = find_opcode(base_);
-  if (opcode == nullptr) fail("unknown instruction");
+  if (opcode == nullptr) fail(std::string(refusal(base_)));
   program.statements.push_back({line_, location_, std::string_view(module.text).substr(start, finish_at - start)});
   class_ = opcode->klass;
   const auto blocks_before = function.blocks.size();

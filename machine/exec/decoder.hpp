@@ -260,6 +260,8 @@ struct Opcode {
   InstructionClass klass;
 };
 const Opcode* find_opcode(std::string_view base);
+// Why there is no such opcode.
+std::string_view refusal(std::string_view base);
 
 // The register in an operand that may choose a part of it: %r1 of %r1.b0 or %r1.h10.
 std::string_view register_of(std::string_view operand);

@@ -22,7 +22,7 @@ constexpr SpecialName kSpecials[] = {
     {"%lanemask_eq", Special::lanemask_eq}, {"%lanemask_le", Special::lanemask_le}, {"%lanemask_lt", Special::lanemask_lt},
     {"%lanemask_ge", Special::lanemask_ge}, {"%lanemask_gt", Special::lanemask_gt},
     {"%dynamic_smem_size", Special::dynamic_smem_size}, {"%total_smem_size", Special::total_smem_size},
-    {"%aggr_smem_size", Special::total_smem_size},
+    {"%aggr_smem_size", Special::aggr_smem_size},
     {"%envreg1", Special::envreg1},     {"%envreg2", Special::envreg2},
     // A launch without clusters is one of clusters of one block.
     {"%clusterid.x", Special::ctaid_x}, {"%clusterid.y", Special::ctaid_y}, {"%clusterid.z", Special::ctaid_z},
@@ -37,9 +37,9 @@ struct FixedName {
   std::uint64_t value;
   unsigned bytes;
 };
-// The system's own shared memory, as sm_90 has it: the first 1024 bytes of the window, before the block's.
+// The system's own shared memory, as the H200 tells it.
 constexpr FixedName kFixed[] = {
-    {"%reserved_smem_offset_begin", 0, 4}, {"%reserved_smem_offset_end", 1024, 4}, {"%reserved_smem_offset_cap", 1024, 4},
+    {"%reserved_smem_offset_begin", 0, 4}, {"%reserved_smem_offset_end", 0x120, 4}, {"%reserved_smem_offset_cap", 1024, 4},
     {"%reserved_smem_offset_0", 0, 4},     {"%reserved_smem_offset_1", 0, 4},      {"%current_graph_exec", 0, 8},
 };
 

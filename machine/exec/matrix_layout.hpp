@@ -14,6 +14,7 @@ struct MatrixFragment {
   Role role = Role::a;
   bool quad_pairs = false;   // of mma.m8n8k4 on halves: four matrices, each in four lanes of either half of the warp
   bool turned = false;       // there: A by columns, or B by rows
+  bool mirrored = false;     // lies as the other operand of the transposed product would, with row and column exchanged
   std::uint8_t bits = 16;    // of an element
   std::uint8_t registers = 4;
   std::uint16_t rows = 16, columns = 16;

@@ -52,6 +52,14 @@ unsigned bits_of_type(Type t) {
 }
 
 Element element_of(const MatrixFragment& f, unsigned lane, unsigned reg, unsigned part) {
+  if (f.mirrored) {
+    MatrixFragment other = f;
+    other.mirrored = false;
+    other.role = f.role == Role::a ? Role::b : f.role == Role::b ? Role::a : Role::c;
+    std::swap(other.rows, other.columns);
+    const Element e = element_of(other, lane, reg, part);
+    return {e.column, e.row, e.matrix};
+  }
   const unsigned group = group_of(lane), quad = quad_of(lane), per = f.per();
   if (f.quad_pairs) {
     const unsigned upper = lane < 16 ? 0 : 4, index = reg * per + part, line = quad + upper, matrix = lane / 4 % 4;
@@ -182,6 +190,7 @@ void product_undefined(Warp& w, const Product& p, const Slot* slots, Mask lanes)
 
 void by_tiles(const Warp& w, const Product& p, const Slot* slots) {
   const Slot *d = slots + p.starts[0], *a = slots + p.starts[1], *b = slots + p.starts[2], *c = slots + p.starts[3];
+  if (p.fragment[0].mirrored) std::swap(a, b);
   for (unsigned down = 0; down < p.tiles_down; ++down)
     for (unsigned across = 0; across < p.tiles_across; ++across) {
       const unsigned at = 4 * (down * p.tiles_across + across);
@@ -231,7 +240,7 @@ void emit_product(Decoder& d, Product p) {
   const Slot members = d.constant(&full, 4);
   const Slot* kept = d.keep(std::move(slots));
   const void* data = keep_general(d, &p, sizeof p);
-  d.need_mode({false, 'n'});
+  d.need_mode({false, p.rounding});
   Inst& i = d.emit(product);
   i.e = members, i.slots = kept, i.imm = reinterpret_cast<std::int64_t>(data);
 }

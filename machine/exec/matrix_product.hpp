@@ -13,6 +13,7 @@ struct Product {
   unsigned m = 16, n = 8, k = 16;
   Type d = Type::f32, a = Type::f16, b = Type::f16, c = Type::f32;
   bool saturate = false;
+  char rounding = 'n';      // of f64
   enum Bits : std::uint8_t { multiplied, and_popc, xor_popc } bits = multiplied;
   MatrixFragment fragment[4];     // of d, a, b, c
   unsigned starts[4] = {};  // where their registers begin in the slot list

@@ -12,7 +12,9 @@ enum class Kind { integer, real, half };
 Kind kind_of(const Decoder& d) {
   const auto spelling = d.opcode();
   const auto at = spelling.rfind('.');
-  const Type t = at == std::string_view::npos ? Type::none : type_of(spelling.substr(at + 1));
+  const auto last = at == std::string_view::npos ? std::string_view{} : spelling.substr(at + 1);
+  if (last == "f32x2") d.fail("needs sm_100 or later");
+  const Type t = type_of(last);
   if (t == Type::f32 || t == Type::f64) return Kind::real;
   if (t == Type::f16 || t == Type::f16x2 || t == Type::bf16 || t == Type::bf16x2) return Kind::half;
   return Kind::integer;
@@ -67,6 +69,20 @@ std::span<const Opcode> shared_mnemonics() {
       {"abs", abs_neg<true>, k}, {"neg", abs_neg<false>, k}, {"min", min_max<true>, k}, {"max", min_max<false>, k},
   };
   return table;
+}
+
+std::string_view refusal(std::string_view base) {
+  static constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
+      {"tex", "textures are not supported"},       {"tld4", "textures are not supported"},
+      {"txq", "textures are not supported"},       {"suld", "surfaces are not supported"},
+      {"sust", "surfaces are not supported"},      {"sured", "surfaces are not supported"},
+      {"suq", "surfaces are not supported"},       {"istypep", "textures are not supported"},
+      {"multimem", "memory of several GPUs is not supported"},
+      {"tcgen05", "needs sm_100 or later"},        {"clusterlaunchcontrol", "needs sm_100 or later"},
+  };
+  for (const auto& [name, reason] : kRefused)
+    if (name == base) return reason;
+  return "unknown instruction";
 }
 
 const Opcode* find_opcode(std::string_view base) {

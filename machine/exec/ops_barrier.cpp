@@ -239,6 +239,8 @@ void fence_decode(Decoder& d) {
   }
   if (d.take("proxy")) return proxy_fence_decode(d);
   const int kind = d.take_one({"sc", "acq_rel", "acquire", "release"});
+  // Of one side's accesses to shared memory only: no weaker here than of all.
+  d.take_one({"sync_restrict::shared::cta", "sync_restrict::shared::cluster"});
   const int scope = d.take_one({"cta", "cluster", "gpu", "sys"});
   if (scope < 0) d.fail("needs a scope");
   static constexpr Scope kScopes[] = {Scope::cta, Scope::cluster, Scope::gpu, Scope::sys};

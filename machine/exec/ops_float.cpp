@@ -223,7 +223,7 @@ void decode_float_min_max(Decoder& d, bool min) {
   const bool abs = d.take("abs");
   const Type t = d.type({Type::f32, Type::f64});
   if (xorsign != abs) d.fail(".xorsign and .abs go together");
-  if (d.count() != 3) d.fail("three-input forms are not supported");
+  if (d.count() != 3) d.fail("three operands need sm_100 or later");
   if (t == Type::f64) {
     if (flush || nan || xorsign) d.fail("f64 takes no modifier");
     return emit(d, min ? binary<double, double, double, MinMax<double, false, false, false, false>> : binary<double, double, double, MinMax<double, true, false, false, false>>, t, 2, {});

@@ -18,11 +18,11 @@ struct AddOp { template <class H> static float apply(u16 a, u16 b) { return H::w
 struct SubOp { template <class H> static float apply(u16 a, u16 b) { return H::widen(a) - H::widen(b); } };
 struct MulOp { template <class H> static float apply(u16 a, u16 b) { return H::widen(a) * H::widen(b); } };
 struct FmaOp { template <class H> static float apply(u16 a, u16 b, u16 c) { return fma_to_odd(H::widen(a), H::widen(b), H::widen(c)); } };
-// fma.oob: what a tensor copy filled in for elements out of bounds makes the result zero.
-inline constexpr u16 kOutOfBounds = 0x7ffe;
+// fma.oob: a factor that stands for an element out of bounds, a NaN of one pattern in both formats, makes the result zero.
+inline constexpr u16 kOutOfBounds = 0x7ff7;
 struct OobOp {
   template <class H> static float apply(u16 a, u16 b, u16 c) {
-    return a == kOutOfBounds || b == kOutOfBounds || c == kOutOfBounds ? 0.0f : FmaOp::apply<H>(a, b, c);
+    return (a & 0x7fff) == kOutOfBounds || (b & 0x7fff) == kOutOfBounds ? 0.0f : FmaOp::apply<H>(a, b, c);
   }
 };
 // The special unit cuts most results instead of rounding them.
@@ -163,7 +163,7 @@ void decode_half_min_max(Decoder& d, bool min) {
   const bool flush = d.flush(), nan = d.take("NaN"), xorsign = d.take("xorsign"), abs = d.take("abs");
   const Type t = half_type(d);
   if (xorsign != abs) d.fail(".xorsign and .abs go together");
-  if (d.count() != 3) d.fail("three-input forms are not supported");
+  if (d.count() != 3) d.fail("three operands need sm_100 or later");
   if (is_bf16(t) && flush) d.fail("bf16 takes no .ftz");
   emit(d, is_bf16(t) ? min_max<Bfloat>(is_pair(t), false, min, nan, xorsign) : min_max<Half>(is_pair(t), flush, min, nan, xorsign), t, 2);
 }

@@ -150,18 +150,22 @@ const Inst* with_carry(const Inst& i, Warp& w, Mask mask) {
 }
 
 // mad.hi on signed operands differs only in the product.
-template <bool In, bool Out>
+template <class T, bool In, bool Out>
 const Inst* mad_hi_signed_carry(const Inst& i, Warp& w, Mask mask) {
-  const s32 *a = w.at<const s32>(i.a), *b = w.at<const s32>(i.b);
-  const u32* c = w.at<const u32>(i.c);
-  u32* d = w.at<u32>(i.d);
+  const T *a = w.at<const T>(i.a), *b = w.at<const T>(i.b);
+  const bits<T>* c = w.at<const bits<T>>(i.c);
+  bits<T>* d = w.at<bits<T>>(i.d);
   for_lanes(mask, [&](unsigned l) {
     const Mask bit = Mask{1} << l;
-    const u64 value = u64{static_cast<u32>(MulHi<s32>::apply(a[l], b[l]))} + c[l] + (In && (w.carry & bit) ? 1 : 0);
-    d[l] = static_cast<u32>(value);
-    if constexpr (Out) w.carry = value >> 32 ? w.carry | bit : w.carry & ~bit;
+    const u128 value = static_cast<u128>(static_cast<bits<T>>(MulHi<T>::apply(a[l], b[l]))) + c[l] + (In && (w.carry & bit) ? 1 : 0);
+    d[l] = static_cast<bits<T>>(value);
+    if constexpr (Out) w.carry = value >> (8 * sizeof(T)) != 0 ? w.carry | bit : w.carry & ~bit;
   });
   return &i + 1;
+}
+template <class T>
+Handler mad_hi_signed(bool in, bool out) {
+  return in ? (out ? mad_hi_signed_carry<T, true, true> : mad_hi_signed_carry<T, true, false>) : mad_hi_signed_carry<T, false, true>;
 }
 
 template <CarryOp Op>
@@ -268,9 +272,7 @@ void mad(Decoder& d, bool carry_in) {
   if (part < 0) d.fail("needs .lo, .hi or .wide");
   if (cc || carry_in) {
     if (bytes_of(t) < 4 || part == 2 || sat) d.refuse_type(t);
-    if (part == 1 && t == Type::s64) d.refuse_type(t);
-    if (part == 1 && t == Type::s32)
-      return emit3(d, carry_in ? (cc ? mad_hi_signed_carry<true, true> : mad_hi_signed_carry<true, false>) : mad_hi_signed_carry<false, true>, t, t, t);
+    if (part == 1 && is_signed(t)) return emit3(d, t == Type::s32 ? mad_hi_signed<s32>(carry_in, cc) : mad_hi_signed<s64>(carry_in, cc), t, t, t);
     return emit3(d, part == 0 ? carry_handler<CarryOp::mad_lo>(t, carry_in, cc) : carry_handler<CarryOp::mad_hi>(t, carry_in, cc), t, t, t);
   }
   if (sat) {

@@ -395,6 +395,7 @@ MemoryModifiers memory_modifiers(Decoder& d) {
   while (!d.next().empty() && type_of(d.next()) == Type::none) {
     const auto word = d.next();
     auto set_order = [&](Order o) {
+      if (m.order == Order::mmio && o == Order::relaxed) return;  // .mmio.relaxed is one order
       if (order) d.fail("two orders");
       m.order = o, order = true;
     };

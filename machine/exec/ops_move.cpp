@@ -293,11 +293,22 @@ void mapa(Decoder& d) {
   i.a = a, i.b = rank, i.d = r;
 }
 
+// The rank of the block whose shared memory an address lies in.
+void getctarank(Decoder& d) {
+  d.take("shared::cluster");
+  const Type t = d.type({Type::u32, Type::u64});
+  d.end(2);
+  d.source(1, t);
+  const Slot r = d.destination(0, Type::b32);
+  Inst& i = d.emit(move<u32>);
+  i.a = d.special(Special::zero), i.d = r;
+}
+
 }  // namespace
 
 std::span<const Opcode> move_opcodes() {
   static constexpr auto k = InstructionClass::move;
-  static const Opcode table[] = {{"mov", mov, k}, {"cvta", cvta, k}, {"isspacep", isspacep_decode, k}, {"mapa", mapa, k}};
+  static const Opcode table[] = {{"mov", mov, k}, {"cvta", cvta, k}, {"isspacep", isspacep_decode, k}, {"mapa", mapa, k}, {"getctarank", getctarank, k}};
   return table;
 }
 

@@ -49,9 +49,9 @@ s64 extended(u64 v, unsigned bits, bool is_signed) {
   v &= ones(bits);
   return is_signed && (v >> (bits - 1) & 1) != 0 ? static_cast<s64>(v) - (s64{1} << bits) : static_cast<s64>(v);
 }
-s64 clamped(s64 v, unsigned bits, bool is_signed) {
+s64 clamped(s128 v, unsigned bits, bool is_signed) {
   const s64 low = is_signed ? -(s64{1} << (bits - 1)) : 0, high = (s64{1} << (is_signed ? bits - 1 : bits)) - 1;
-  return std::clamp(v, low, high);
+  return static_cast<s64>(std::clamp<s128>(v, low, high));
 }
 
 bool holds(unsigned compare, s64 a, s64 b) {
@@ -65,7 +65,7 @@ bool holds(unsigned compare, s64 a, s64 b) {
   }
 }
 
-s64 computed(const VideoOp& op, s64 a, s64 b) {
+s128 computed(const VideoOp& op, s64 a, s64 b) {  // a shift may need 65 bits
   const auto count = static_cast<u32>(b);
   const unsigned n = op.wrap ? count & 31 : std::min(count, u32{32});
   switch (op.op) {
@@ -75,7 +75,7 @@ s64 computed(const VideoOp& op, s64 a, s64 b) {
     case Op::min: return std::min(a, b);
     case Op::max: return std::max(a, b);
     case Op::avrg: return (a + b + (a + b >= 0 ? 1 : 0)) >> 1;
-    case Op::shl: return static_cast<s64>(static_cast<u64>(a) << n);
+    case Op::shl: return static_cast<s128>(a) * (s128{1} << n);
     case Op::shr: return a >> n;
     case Op::set: return holds(op.compare, a, b) ? 1 : 0;
     case Op::mad: break;
@@ -84,7 +84,7 @@ s64 computed(const VideoOp& op, s64 a, s64 b) {
 }
 
 u32 scalar(const VideoOp& op, u32 a, u32 b, u32 c) {
-  s64 v = computed(op, extended(a >> op.a.at, op.a.bits, op.a_signed), extended(b >> op.b.at, op.b.bits, op.b_signed));
+  s128 v = computed(op, extended(a >> op.a.at, op.a.bits, op.a_signed), extended(b >> op.b.at, op.b.bits, op.b_signed));
   const Part to = op.d.value_or(Part{});
   if (op.saturate) v = clamped(v, to.bits, op.d_signed);
   if (op.d) {
@@ -110,7 +110,7 @@ u32 several(const VideoOp& op, u32 a, u32 b, u32 c) {
       merged |= c & static_cast<u32>(ones(bits)) << (bits * k);
       continue;
     }
-    s64 v = computed(op, extended(both >> (bits * op.choose_a[k]), bits, op.a_signed), extended(both >> (bits * op.choose_b[k]), bits, op.b_signed));
+    s128 v = computed(op, extended(both >> (bits * op.choose_a[k]), bits, op.a_signed), extended(both >> (bits * op.choose_b[k]), bits, op.b_signed));
     if (op.saturate) v = clamped(v, bits, op.d_signed);
     merged |= (static_cast<u32>(v) & static_cast<u32>(ones(bits))) << (bits * k);
     sum += static_cast<u32>(v);

@@ -60,6 +60,7 @@ bool is_sum(const Shape3& s, Type t) {
 MatrixFragment fragment(const Shape3& s, Role role, Type t) {
   MatrixFragment f;
   f.role = role;
+  f.mirrored = s.n == 32;  // the hardware computes this product transposed
   f.bits = static_cast<u8>(bits_of_type(t));
   f.rows = static_cast<u16>(role == Role::b ? s.k : s.m);
   f.columns = static_cast<u16>(role == Role::a ? s.k : s.n);
@@ -184,7 +185,7 @@ void load_or_store(Decoder& d, bool store) {
   if (bits_of_type(t) < 8 && p.columns != (role == Role::b)) d.fail("only A by rows and B by columns exist");
   d.end(2, 3);
   p.fragment = fragment(s, role, t);
-  const bool along_rows = role != Role::b;  // the parts of a register are neighbours in a row
+  const bool along_rows = p.fragment.mirrored && role == Role::c ? false : role != Role::b;  // the parts of a register are neighbours in a row
   p.halves = p.fragment.bits >= 8 && p.fragment.per() > 1 && along_rows == p.columns;
 
   const Operand& list = d.operand(store ? 1 : 0);
@@ -234,7 +235,8 @@ void multiply(Decoder& d) {
   // How A and B lay in memory: the fragments are the same.
   const bool columns_a = by_columns(d), columns_b = by_columns(d);
   const Shape3 s = shape(d);
-  d.take_one({"rn"});
+  const int rounding = d.take_one({"rn", "rz", "rm", "rp"});
+  if (rounding > 0) p.rounding = "nzmp"[rounding];
   p.saturate = d.take("satfinite");
   p.m = s.m, p.n = s.n, p.k = s.k;
   p.d = d.type();
@@ -254,10 +256,14 @@ void multiply(Decoder& d) {
   if (!good) d.fail("this combination of shape and types does not exist");
   if ((p.a == Type::b1) != (bits >= 0)) d.fail("bits need .and.popc or .xor.popc, other types take none");
   if (bits_of_type(p.a) < 8 && (columns_a || !columns_b)) d.fail("only .row.col exists");
+  if (rounding >= 0 && p.a != Type::f64) d.fail("only f64 takes a rounding mode");
   if (p.saturate && !bytes && p.a != Type::f16) d.fail(".satfinite needs integers");
   p.fragment[0] = fragment(s, Role::c, p.d), p.fragment[3] = fragment(s, Role::c, p.c);
   p.fragment[1] = fragment(s, Role::a, p.a), p.fragment[2] = fragment(s, Role::b, p.b);
-  if ((p.a == Type::f16 || p.a == Type::bf16) && p.d == Type::f32 && same && s.m >= 16) p.tiles_down = s.m / 16, p.tiles_across = s.n / 8;
+  if ((p.a == Type::f16 || p.a == Type::bf16) && p.d == Type::f32 && same) {
+    const bool mirrored = p.fragment[0].mirrored;
+    p.tiles_down = (mirrored ? s.n : s.m) / 16, p.tiles_across = (mirrored ? s.m : s.n) / 8;
+  }
   emit_product(d, p);
 }
 

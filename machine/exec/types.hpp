@@ -8,7 +8,7 @@ namespace machine {
 
 enum class Type : std::uint8_t {
   none, pred, u8, u16, u32, u64, s8, s16, s32, s64, b8, b16, b32, b64, b128, f16, f16x2, bf16, bf16x2, f32, f64, tf32,
-  u16x2, s16x2, e4m3, e5m2, e4m3x2, e5m2x2, e2m1x2, e2m3x2, e3m2x2, ue8m0x2, e4m3x4, e5m2x4, s4, u4, b1,
+  u16x2, s16x2, e4m3, e5m2, e4m3x2, e5m2x2, e2m1x2, e2m3x2, e3m2x2, ue8m0x2, e4m3x4, e5m2x4, s4, u4, s2, u2, b1,
 };
 
 struct TypeName {
@@ -26,6 +26,7 @@ inline constexpr TypeName kTypes[] = {
     {"tf32", Type::tf32, 4},     {"u16x2", Type::u16x2, 4},   {"s16x2", Type::s16x2, 4},   {"e4m3", Type::e4m3, 1},
     {"e5m2", Type::e5m2, 1},     {"e4m3x2", Type::e4m3x2, 2}, {"e5m2x2", Type::e5m2x2, 2}, {"e2m1x2", Type::e2m1x2, 1},
     {"e2m3x2", Type::e2m3x2, 2}, {"e3m2x2", Type::e3m2x2, 2}, {"ue8m0x2", Type::ue8m0x2, 2}, {"s4", Type::s4, 1},
+    {"s2", Type::s2, 1},         {"u2", Type::u2, 1},
     {"u4", Type::u4, 1},         {"b1", Type::b1, 1},         {"e4m3x4", Type::e4m3x4, 4}, {"e5m2x4", Type::e5m2x4, 4},
 };
 

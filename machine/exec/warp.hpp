@@ -60,7 +60,7 @@ enum class Special : std::uint32_t {
   tid_x, tid_y, tid_z, ntid_x, ntid_y, ntid_z, ctaid_x, ctaid_y, ctaid_z, nctaid_x, nctaid_y, nctaid_z,
   laneid, warpid, nwarpid, smid, nsmid, gridid,
   lanemask_eq, lanemask_le, lanemask_lt, lanemask_ge, lanemask_gt,
-  dynamic_smem_size, total_smem_size, envreg1, envreg2, zero, one,
+  dynamic_smem_size, total_smem_size, aggr_smem_size, envreg1, envreg2, zero, one,
   count_
 };
 inline constexpr std::uint32_t kSpecialBytes = static_cast<std::uint32_t>(Special::count_) * 128;

@@ -21,6 +21,7 @@ from tests.machine.conformance.forms import Form, width_of
 from tests.machine.conformance.plan import MATRICES as ALL_MATRICES
 from tests.machine.conformance.plan import Item, all_keys, write_entries, write_plan
 from tests.machine.conformance.record import digest
+from tests.machine.conformance.video_forms import EXPANDED_OTHERWISE
 from verify.check.program import run_program
 from verify.device.program import ProgramOptions, compile_program
 from verify.toolchain.machine_build import machine_program
@@ -70,8 +71,8 @@ def test_family_agrees_with_the_hardware(family: str, hardware: Answers, machine
     """Bit for bit, or within the form's measured bound for the approximate instructions."""
     wrong = []
     for form in FAMILIES[family]():
-        if form.key not in hardware.places:
-            continue
+        if form.key not in hardware.places or EXPANDED_OTHERWISE.fullmatch(form.key):
+            continue  # the models hold the latter against what PTX defines
         apart, where = difference(form, hardware.item(form.key), machine[form.key])
         if apart > 1:
             wrong.append(f"{form.key}: {where}")

@@ -20,17 +20,14 @@ def instruction(op: str, t: str, d: str, sources: tuple[str, str, str]) -> str:
 
 def carry_forms() -> Iterator[Form]:
     for t in ("u32", "s32", "u64", "s64"):
-        ops = [op for op in (*WRITERS, *READERS) if not (t == "s64" and ".hi" in op)]
-        writers = [op for op in ops if op in WRITERS]
-        readers = [op for op in ops if op in READERS]
-        for first in writers:
-            for last in readers:
+        for first in WRITERS:
+            for last in READERS:
                 text = instruction(first, t, "lo", ("{a}", "{b}", "{c}"))
                 text += instruction(last, t, "{d}", ("{b}", "{c}", "lo"))
                 yield Form(
                     f"{{{{ .reg .{t} lo; {text} }}}}", t, (t, t, t), count=512, name=f"{first}+{last}.{t}"
                 )
-            for middle in readers:
+            for middle in READERS:
                 text = instruction(first, t, "lo", ("{a}", "{b}", "{c}"))
                 text += instruction(f"{middle}.cc", t, "lo", ("{b}", "{c}", "{a}"))
                 text += instruction("addc", t, "{d}", ("lo", "{c}", ""))

@@ -20,6 +20,8 @@ ANSWERS = Path(__file__).with_name("answers.xz")
 # pass through, by the type of the operands. Measured on the H200 and rounded up; the order and the width of
 # its partial sums are not documented.
 MMA_BOUNDS = {"f16": 2.0**-26, "bf16": 2.0**-26, "tf32": 2.0**-25, "e4m3": 2.0**-24, "e5m2": 2.0**-24}
+# The same of sums in f16 that are rounded on their way, and of the four products of m8n8k4.
+HALF_BOUND, QUAD_BOUND = 2.0**-11, 2.0**-25
 _ELEMENT = {2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
@@ -91,13 +93,15 @@ def difference(form: Form, hardware: bytes, machine: bytes) -> tuple[float, str]
 
 
 def mma_difference(op: Mma | Wmma, hardware: bytes, machine: bytes) -> float:
-    """Largest difference in units of the bound; other accumulators than f32 must agree bit for bit."""
+    """Largest difference in units of the bound; integers, f64 and most f16 sums must agree bit for bit."""
     if hardware == machine:
         return 0.0
-    if op.d != "f32" or (isinstance(op, Wmma) and op.load):
+    short = op.d == "f16" and (op.a in ("e4m3", "e5m2") or op.shape == "m8n8k4")
+    if (op.d != "f32" and not short) or (isinstance(op, Wmma) and op.load):
         return float("inf")
-    x = np.frombuffer(hardware, np.float32).astype(np.float64)
-    y = np.frombuffer(machine, np.float32).astype(np.float64)
+    kind = np.float16 if short else np.float32
+    x = np.frombuffer(hardware, kind).astype(np.float64)
+    y = np.frombuffer(machine, kind).astype(np.float64)
     if not (np.isfinite(x) & np.isfinite(y)).all():
         return float("inf")
     depth = int(op.shape.split("k")[1])
@@ -106,7 +110,8 @@ def mma_difference(op: Mma | Wmma, hardware: bytes, machine: bytes) -> float:
     )  # operands are below 2 in magnitude (see moderate), or 1.75 * 8 in the 8-bit formats
     if op.a in ("e4m3", "e5m2"):
         scale = float(np.abs(x).max()) * 2
-    return float(np.abs(x - y).max()) / (scale * MMA_BOUNDS[op.a])
+    part = HALF_BOUND if short else QUAD_BOUND if op.shape == "m8n8k4" else MMA_BOUNDS[op.a]
+    return float(np.abs(x - y).max()) / (scale * part)
 
 
 def entries() -> dict[str, Form | Mma | Wmma]:

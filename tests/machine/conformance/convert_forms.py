@@ -73,7 +73,7 @@ def convert_forms() -> Iterator[Form]:
     yield from saturating_and_flushing()
     for t in ("u16", "s16"):
         yield binary(f"cvt.pack.sat.{t}.s32", "b32", "s32", "s32", count=512)
-    for t in ("u8", "s8", "u4", "s4"):
+    for t in ("u8", "s8", "u4", "s4", "u2", "s2"):
         yield ternary(f"cvt.pack.sat.{t}.s32.b32", "b32", "s32", "s32", "b32", count=512)
 
 

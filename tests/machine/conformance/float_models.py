@@ -87,6 +87,7 @@ class Format:
 
 F16, BF16 = Format(16, 10, 0x7FFF), Format(16, 7, 0x7FFF)
 F32, F64 = Format(32, 23, 0x7FFFFFFF), Format(64, 52, 0xFFF8000000000000)
+OUT_OF_BOUNDS = 0x7FF7  # the factor that fma.oob takes for an element out of bounds, in both formats
 FORMATS = {"f16": F16, "bf16": BF16, "f32": F32, "f64": F64}
 
 
@@ -174,13 +175,15 @@ def float_model(name: str) -> Model | None:
     f = FORMATS.get(t.removesuffix("x2"))
     if f is None or op not in ("add", "sub", "mul", "fma", "div", "rcp", "sqrt"):
         return None
-    left = set(modifiers) - {"rn", "rz", "rm", "rp", "ftz", "sat", "relu"}
+    left = set(modifiers) - {"rn", "rz", "rm", "rp", "ftz", "sat", "relu", "oob"}
     if left:
         return None
     mode = next((m[1] for m in modifiers if m in ("rn", "rz", "rm", "rp")), "n")
     flush = "ftz" in modifiers
 
     def apply(*raw: int) -> int | None:
+        if "oob" in modifiers and OUT_OF_BOUNDS in (r & 0x7FFF for r in raw[:2]):
+            return 0
         raw = tuple(f.flushed(r) if flush else r for r in raw)
         result = special(op, f, raw, mode)
         if result is None:

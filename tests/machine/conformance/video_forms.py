@@ -1,5 +1,6 @@
 """Video instructions: on chosen bytes and halfwords, or on several parts at once. Standard library only."""
 
+import re
 from collections.abc import Iterator
 from itertools import product
 
@@ -13,6 +14,25 @@ SECOND = ("add", "min", "max")
 # Selectors of two and four parts: the usual order, reversed, repeated, mixed.
 CHOICES = {2: ("", ".h32", ".h01", ".h13", ".h22"), 4: ("", ".b3210", ".b7654", ".b0246", ".b5555", ".b7310")}
 MASKS = {2: ("", ".h0", ".h1", ".h10"), 4: ("", ".b0", ".b31", ".b210", ".b3210")}
+
+
+# The processor has few of these instructions. ptxas 13.0 expands the others, these not to what PTX defines
+# (an unsigned saturation that wraps, a half of the result that is lost): the H200's answers show it.
+EXPANDED_OTHERWISE = re.compile(
+    "|".join(
+        (
+            r"vadd\.u32\.(u32\.[us]32|s32\.u32)\.sat(\.\w+)?d_a_b(_c)?",
+            r"v(add|sub)\.u32\.s32\.s32\.sat\.(min|max)d_a_b_c",
+            r"vsub\.u32\.u32\.u32\.sat\.(min|max)d_a_b_c",
+            r"vsub\.u32\.u32\.s32\.sat(\.\w+)?d_a_b(_c)?",
+            r"vabsdiff\.u32\.(u32\.s32|s32\.u32)\.sat(\.(add|max))?d_a_b(_c)?",
+            r"vadd\.[us]32\.[us]32\.s32\.satd\.(b\d|h0)_.*",
+            r"v\w+\.[us]32\.[us]32\.s32(\.sat)?d\.h1_.*",
+            r"vshl\..*\.sat\..*",
+            r"vmad\.u32\.u32\.u32\..*",
+        )
+    )
+)
 
 
 def form(text: str, operands: int = 3, count: int = 256) -> Form:
