@@ -30,7 +30,10 @@ def test_the_last_row_of_a_large_batch_is_right(tmp_path: Path) -> None:
     assert (done.program_code, done.exit_code) == (0, 0), (tmp_path / "report.txt").read_text()
 
 
-@pytest.mark.parametrize("wide", ["const long long partial = state *", "const long long row = blockIdx.x /"])
+@pytest.mark.parametrize(
+    "wide",
+    ["const long long partial = state *", "const long long first_partial = static_cast<long long>(row) *"],
+)
 def test_a_narrow_offset_is_found(tmp_path: Path, wide: str) -> None:
     """The twins: the kernel that writes partials, or the one that merges them, has an index of 32 bits."""
     done = run(tmp_path, wide, wide.replace("long long", "int"))
