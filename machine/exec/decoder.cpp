@@ -31,6 +31,7 @@ void Decoder::refuse_type(Type t) const { fail("type '." + std::string(name_of(t
 // How many instructions write each register. The destination stands first; names that stand first without being
 // written (st, bra) only make the count too high, which is harmless.
 void Decoder::find_definitions(Text body) {
+  LinearAddresses addresses;
   while (!body.done()) {
     if (body.take('{') || body.take('}') || body.take(';')) continue;
     if (body.take('@')) {
@@ -56,6 +57,7 @@ void Decoder::find_definitions(Text body) {
     }
     if (word[0] != '.') {
       const auto operands = Text(body).until(';');
+      addresses.look_at(word, operands);
       guesses_.look_at(word, operands);
       times_.look_at(word, operands);
       if (body.take('{')) {
@@ -69,7 +71,9 @@ void Decoder::find_definitions(Text body) {
     body.until(';');
     body.expect(';');
   }
-  guesses_.settle(definitions_);
+  addresses.settle(definitions_);
+  guesses_.settle(addresses);
+  program.stores.strides |= addresses.strides();
 }
 
 void Decoder::run(Text body) {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include "linear_address.hpp"
-
 namespace machine {
 namespace {
 
@@ -31,11 +29,6 @@ bool can_guess(std::string_view mnemonic) {
   return std::none_of(std::begin(kOthers), std::end(kOthers), [&](std::string_view m) { return has_modifier(mnemonic, m); });
 }
 
-bool is_address_arithmetic(std::string_view mnemonic) {
-  constexpr std::string_view kStarts[] = {"add.", "sub.", "mul.", "mad.", "shl.", "cvt.", "cvta."};
-  return std::any_of(std::begin(kStarts), std::end(kStarts), [&](std::string_view start) { return mnemonic.starts_with(start); });
-}
-
 }  // namespace
 
 void FirstGuesses::look_at(std::string_view mnemonic, std::string_view operands) {
@@ -44,25 +37,16 @@ void FirstGuesses::look_at(std::string_view mnemonic, std::string_view operands)
     const auto reg = next_operand(operands), address = next_operand(operands);
     candidates_.push_back({mnemonic, reg, address, bits_of(mnemonic)});
   } else if (mnemonic.starts_with("mov.")) {
-    statements_.push_back({mnemonic, operands});
     const auto to = next_operand(operands), from = next_operand(operands);
     moves_.emplace(to, from);
   } else if (mnemonic.starts_with("atom.") && has_modifier(mnemonic, "cas")) {
     next_operand(operands);
     const auto address = next_operand(operands), compared = next_operand(operands);
     swaps_.push_back({mnemonic, compared, address, bits_of(mnemonic)});
-  } else if (is_address_arithmetic(mnemonic)) {
-    statements_.push_back({mnemonic, operands});
   }
 }
 
-void FirstGuesses::settle(const Counts& definitions) {
-  if (swaps_.empty() || candidates_.empty()) return;
-  LinearAddresses addresses;
-  for (auto [mnemonic, operands] : statements_) {
-    const auto to = next_operand(operands);
-    if (const auto count = definitions.find(to); count != definitions.end() && count->second == 1) addresses.define(to, mnemonic, operands);
-  }
+void FirstGuesses::settle(const LinearAddresses& addresses) {
   for (const Use& swap : swaps_) {
     std::vector<std::string_view> left = {swap.reg};
     std::unordered_set<std::string_view> compared = {swap.reg};

@@ -9,6 +9,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "linear_address.hpp"
+
 namespace machine {
 
 class FirstGuesses {
@@ -16,9 +18,7 @@ class FirstGuesses {
   // A statement of the function: its mnemonic as it stands in the text, and its operands.
   void look_at(std::string_view mnemonic, std::string_view operands);
   // After the last one: finds the loads of the address of a swap whose value comes to it by moves as what it compares with.
-  // `definitions`: how many statements write each register.
-  using Counts = std::unordered_map<std::string_view, unsigned>;
-  void settle(const Counts& definitions);
+  void settle(const LinearAddresses& addresses);
   bool has(std::string_view mnemonic) const { return loads_.contains(mnemonic.data()); }
 
  private:
@@ -27,12 +27,7 @@ class FirstGuesses {
     unsigned bits = 0;
   };
 
-  struct Statement {
-    std::string_view mnemonic, operands;
-  };
-
   std::vector<Use> candidates_, swaps_;
-  std::vector<Statement> statements_;  // that addresses are computed by
   std::unordered_multimap<std::string_view, std::string_view> moves_;  // by what they write
   std::unordered_set<const char*> loads_;  // by where their mnemonic stands
 };

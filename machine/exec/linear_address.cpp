@@ -1,7 +1,10 @@
 #include "linear_address.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
+#include <iterator>
+#include <numeric>
 #include <optional>
 
 namespace machine {
@@ -42,6 +45,33 @@ std::string_view next_operand(std::string_view& operands) {
   const auto from = operand.find_first_not_of(kBlanks);
   if (from == std::string_view::npos) return {};
   return operand.substr(from, operand.find_last_not_of(kBlanks) - from + 1);
+}
+
+void LinearAddresses::look_at(std::string_view mnemonic, std::string_view operands) {
+  constexpr std::string_view kArithmetic[] = {"mov.", "add.", "sub.", "mul.", "mad.", "shl.", "cvt.", "cvta."};
+  if (mnemonic.starts_with("st.global.")) {
+    stores_.push_back(next_operand(operands));
+  } else if (std::any_of(std::begin(kArithmetic), std::end(kArithmetic), [&](std::string_view start) { return mnemonic.starts_with(start); })) {
+    const auto to = next_operand(operands);
+    statements_.push_back({to, mnemonic, operands});
+  }
+}
+
+void LinearAddresses::settle(const std::unordered_map<std::string_view, std::uint32_t>& definitions) {
+  for (const Definition& statement : statements_)
+    if (const auto count = definitions.find(statement.to); count != definitions.end() && count->second == 1) definitions_[statement.to] = statement;
+}
+
+unsigned LinearAddresses::strides() const {
+  constexpr std::uint64_t kLeast = 32, kMost = 4096;
+  std::uint64_t all = 0;
+  for (const std::string_view store : stores_) {
+    std::uint64_t stride = 0;
+    for (const auto& [name, factor] : of(store).terms)
+      if (factor != 1) stride = std::gcd(stride, static_cast<std::uint64_t>(factor < 0 ? -factor : factor));
+    if (std::has_single_bit(stride) && stride >= kLeast && stride <= kMost) all |= stride;
+  }
+  return static_cast<unsigned>(all);
 }
 
 LinearAddress LinearAddresses::of(std::string_view address) const {

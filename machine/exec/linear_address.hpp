@@ -19,18 +19,25 @@ struct LinearAddress {
 
 class LinearAddresses {
  public:
-  // The one statement that writes `to`: its mnemonic and the operands behind `to`.
-  void define(std::string_view to, std::string_view mnemonic, std::string_view operands) { definitions_[to] = {mnemonic, operands}; }
+  // A statement of the function: its mnemonic as it stands in the text, and its operands.
+  void look_at(std::string_view mnemonic, std::string_view operands);
+  // After the last one. `definitions`: how many statements write each register; those of one are followed.
+  void settle(const std::unordered_map<std::string_view, std::uint32_t>& definitions);
 
   // Of [base], [base+offset] or [base+-offset].
   LinearAddress of(std::string_view address) const;
+  // How far apart the places lie that the stores to global memory write, where that is a power of two and more than what one
+  // of them writes together with its neighbours: the sizes of structs. All of them, in one word.
+  unsigned strides() const;
 
  private:
   struct Definition {
-    std::string_view mnemonic, operands;
+    std::string_view to, mnemonic, operands;
   };
   void add(LinearAddress& sum, std::string_view operand, std::int64_t factor, unsigned depth) const;
 
+  std::vector<Definition> statements_;
+  std::vector<std::string_view> stores_;  // their addresses
   std::unordered_map<std::string_view, Definition> definitions_;
 };
 

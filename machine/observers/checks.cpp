@@ -165,6 +165,7 @@ void CheckSet::remember_written(const PageMap& pages) {
       object = here;
       unsigned& widest = kept_.widest[object->id];
       widest = std::max<unsigned>(widest, launch_.stores.global);
+      if (launch_.stores.strides != 0) kept_.strides[object->id] |= launch_.stores.strides;
     }
     std::uint64_t* words = written_.words() + (address - kArenaBase) / 64;
     for (unsigned w = 0; w < kPageWords; ++w) {

@@ -1,6 +1,7 @@
 #include "observers/host_side.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <vector>
 
@@ -168,8 +169,18 @@ bool recurs(const std::vector<Hole>& holes, std::uint64_t all) {
 
 }  // namespace
 
+// Whether the holes are the ends of all structs of an array whose alignment makes them more than twice as large as their members.
+bool end_structs(const std::vector<Hole>& holes, std::uint64_t all, std::uint64_t array, unsigned strides) {
+  if (holes.empty() || all % holes.size() != 0) return false;
+  const std::uint64_t stride = all / holes.size();
+  if (!std::has_single_bit(stride) || (strides & stride) == 0) return false;
+  return std::all_of(holes.begin(), holes.end(), [&](const Hole& h) {
+    return h.bytes == holes[0].bytes && h.bytes < stride && h.bytes >= stride / 2 && (h.address + h.bytes - array) % stride == 0;
+  });
+}
+
 // A hole is reported unless it can be the padding of a struct. That is shorter than the alignment which makes it: than an
-// element that was stored there; or, where the struct itself is aligned, it recurs with every struct.
+// element that was stored there; or, where the struct itself is aligned, it recurs with every struct, and is short or its end.
 void HostSide::copied_to_host(const Range& from) {
   std::vector<Hole> holes, wide;  // those that may be padding because they recur; those that are none
   const auto add = [&](const Hole& h) {
@@ -193,6 +204,11 @@ void HostSide::copied_to_host(const Range& from) {
     }
   }
   add(open);
+  const Object* object = AddressSpace::instance().find(from.address);
+  const auto strides = kept_.strides.find(object ? object->id : 0);
+  if (holes.empty() && strides != kept_.strides.end() && std::none_of(wide.begin(), wide.end(), [&](const Hole& h) { return is_computed(h.address); }) &&
+      end_structs(wide, from.bytes * from.rows, object->base, strides->second))
+    return;
   if (!wide.empty() || !recurs(holes, from.bytes * from.rows)) wide.insert(wide.end(), holes.begin(), holes.end());
   std::uint64_t missing = 0, first = ~std::uint64_t{0};       // of what nobody wrote
   std::map<const KeptOrigin*, std::uint64_t> stored;  // bytes of undefined values that kernels stored

@@ -22,6 +22,7 @@ struct Kept {
   std::unordered_map<std::uint64_t, std::uint32_t> stored;   // by address / 64: what was stored there last, in `origins`
   std::vector<KeptOrigin> origins;
   std::unordered_map<std::uint32_t, unsigned> widest;        // by object: widest element that a kernel stored, in bytes
+  std::unordered_map<std::uint32_t, unsigned> strides;       // by object: sizes of structs that a kernel stored to, powers of two
 
   static constexpr std::uint64_t granule(std::uint64_t address) { return address >> 6; }
   const KeptOrigin* origin_at(std::uint64_t address) const {

@@ -41,6 +41,7 @@ struct Dim3 {
 // The widest element (one component of a vector) that any instruction of a kernel stores, in bytes by state space.
 struct StoreBytes {
   std::uint8_t global = 0, shared = 0, local = 0;
+  unsigned strides = 0;  // of arrays of structs that are stored to in global memory, powers of two (../exec/linear_address.hpp)
 };
 
 struct LaunchInfo {

@@ -170,7 +170,6 @@ void Report::write_json(std::ostream& stream) const {
   m.text("log_lost", log_lost_);
   m.number("errors", errors_);
   m.number("warnings", warnings_);
-  m.number("exit_code", static_cast<std::uint64_t>(exit_code()));
   m.key("findings");
   write_array(out, findings_, [&](const Finding& f) { write_finding(out, f); });
   m.key("other_kernels");

@@ -204,21 +204,4 @@ void Report::note(std::string line) {
   if (std::find(notes_.begin(), notes_.end(), line) == notes_.end()) notes_.push_back(std::move(line));
 }
 
-std::string Report::no_verdict() const {
-  if (refused()) return refusal_;
-  if (!cut_short_by_.empty()) return "cut short by " + cut_short_by_;
-  if (setting_.tools.empty()) return "no tool was asked for";
-  if (work_.launches == 0) return "no kernel ran";
-  if (named_launches_ > 0) return "";
-  std::string names;
-  for (const std::string& kernel : other_kernels_) (names += names.empty() ? "" : ", ") += kernel;
-  return "no kernel that ran has '" + setting_.kernel_name + "' in its name (" + names + ")";
-}
-
-int Report::exit_code() const {
-  if (errors_ > 0 || (setting_.strict && warnings_ > 0)) return 1;
-  const bool only_ran = setting_.tools.empty() && !refused() && cut_short_by_.empty();
-  return only_ran || no_verdict().empty() ? 0 : 3;
-}
-
 }  // namespace machine::report

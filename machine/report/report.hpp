@@ -86,19 +86,12 @@ class Report {
   std::uint64_t errors() const { return errors_; }
   std::uint64_t warnings() const { return warnings_; }
   bool refused() const { return !refusal_.empty(); }
-  // 0 clean, 1 findings, 3 nothing verified.
-  int exit_code() const;
 
   const std::vector<Finding>& findings() const { return findings_; }
   const Work& work() const { return work_; }
 
-  // Why there is no verdict though nothing was found; empty when there is one.
-  std::string no_verdict() const;
-
   // At most `limit` findings as text, 0 for all.
   void write_text(std::ostream& out, std::uint64_t limit = 100) const;
-  // The line that a log is read by.
-  void write_summary(std::ostream& out) const;
   void write_json(std::ostream& out) const;
 
  private:

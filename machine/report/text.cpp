@@ -94,21 +94,4 @@ void Report::write_text(std::ostream& out, std::uint64_t limit) const {
   out << "\n";
 }
 
-// It counts errors only where there is a verdict, or where there are some.
-void Report::write_summary(std::ostream& out) const {
-  const std::string missing = no_verdict();
-  if (missing.empty() || errors_ != 0) {
-    out << kBar << "ERROR SUMMARY: " << plural(errors_, "error");
-    if (warnings_ != 0) out << ", " << plural(warnings_, "warning");
-    if (!missing.empty()) out << ", then " << shown(missing);
-  } else if (setting_.tools.empty() && !refused() && cut_short_by_.empty()) {
-    out << kBar << "NOT CHECKED: " << missing;
-  } else if (!cut_short_by_.empty() && !refused()) {
-    out << kBar << "NOT VERIFIED: " << shown(missing) << "; nothing was found until then";
-  } else {
-    out << kBar << "NOTHING VERIFIED: " << shown(missing);
-  }
-  out << "\n";
-}
-
 }  // namespace machine::report

@@ -78,7 +78,6 @@ void set(Options& options, const std::string& key, const std::string& value) {
   else if (key == "memory") options.memory = number(key, value);
   else if (key == "api_errors") options.report_api_errors = number(key, value) != 0;
   else if (key == "timing") options.timing = path(value);
-  else if (key == "summary") options.summary = number(key, value) != 0;
   else if (key == "program") options.program = value;
   else if (key.starts_with("check.")) options.checks[key.substr(6)] = value;
   else refuse("VERIFY_MACHINE: unknown option '" + key + "'");

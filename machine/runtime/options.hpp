@@ -26,7 +26,6 @@ struct Options {
   std::uint64_t memory = 0;            // memory=BYTES of the device, 0 for what the architecture has
   bool report_api_errors = true;       // api_errors=0: runtime calls that fail are no findings
   std::string timing;                  // timing=PATH: one line a launch, for measuring the machine itself
-  bool summary = true;                 // summary=0: the last line is left to who started the program
   std::string program;                 // program=NAME shown in the report
   std::map<std::string, std::string> checks;  // check.KEY=VALUE, handed to the observers unread
 

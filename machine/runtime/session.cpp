@@ -111,7 +111,6 @@ void begin_host_stretch() {
 void write_report(Session& s) {
   std::ostringstream text;
   s.report.write_text(text, options().print_limit);
-  if (options().summary) s.report.write_summary(text);
   bool logged = false;
   if (!options().log_file.empty()) {
     std::ofstream log(options().log_file, std::ios::app);

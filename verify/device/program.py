@@ -142,7 +142,6 @@ def machine_environment(
         "threads": options.threads,
         "memory": options.memory,
         "api_errors": int(options.report_api_errors and bool(options.tools)),
-        "summary": 0,
         "log_file": options.log_file.absolute() if options.log_file else "",
         "unpacked": unpacked or "",
         "timing": options.timing or "",

@@ -223,7 +223,6 @@ int main(int argc, char** argv) {
     }
     if (checks) {
       report.write_text(std::cout);
-      report.write_summary(std::cout);
     }
     std::printf("status: %s%s%s\n", status_name(result.status), result.message.empty() ? "" : ": ", result.message.c_str());
     return result.status == LaunchStatus::ok ? 0 : 1;
