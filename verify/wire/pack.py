@@ -258,7 +258,7 @@ _NOTHING = Spans(np.zeros((0, 2), np.int64), np.zeros(0, np.int64), 1)
 
 
 def _spans(case: Case, buffer: Buffer, strides: tuple[int, ...], itemsize: int) -> tuple[Spans, Spans]:
-    """Live and promised runs of a buffer by its role."""
+    """Live and promised spans of a buffer by its role."""
     try:
         read = buffer.role in ("in", "inout")
         live = spans_of(case.live(buffer.name), strides, itemsize) if read else _NOTHING
