@@ -80,7 +80,7 @@ def _fp4_one(case: Case) -> np.ndarray:
                     scale = scales[None, :, iteration, :, first]
                     totals[..., lane] = fused(scale, raw, totals[..., lane])
     warps = (totals[..., 0] + totals[..., 1]) + (totals[..., 2] + totals[..., 3])
-    undone = fused(_in_order(warps), np.float32(4), np.float32(0))
+    undone = fused(_in_order(warps), np.full((), 4, np.float32), np.zeros((), np.float32))
     return undone * np.float32(case.f64("tensor_scale")[0])
 
 
