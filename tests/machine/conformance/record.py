@@ -57,13 +57,17 @@ def changes(items: list[Item], data: bytes) -> str:
     )
 
 
-def ask_api(nvcc: str, run: Run, folder: Path) -> str:
-    """What a program about the runtime prints here."""
+def ask_api(nvcc: str, run: Run, folder: Path) -> str | None:
+    """What a program about the runtime prints here. None, and said, where it does not end as it should."""
     program = folder / run.key
     flags = ["-std=c++17", "-arch=sm_90", "-cudart", "shared", "-w"]
     subprocess.run([nvcc, *flags, "-o", str(program), str(run.source)], check=True)
     command = [str(program), *run.arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+        print(f"{run.key} is not recorded: {error}\n{error.stdout}{error.stderr}", file=sys.stderr)
+        return None
 
 
 def main() -> int:
@@ -114,12 +118,12 @@ def main() -> int:
         about = {"device": run.stdout.strip(), "compiler": version, "digest": digest(folder)}
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             texts = list(pool.map(lambda program: ask_api(nvcc, program, folder), RUNS))
-        api = {program.key: text for program, text in zip(RUNS, texts, strict=True)}
+        api = {program.key: text for program, text in zip(RUNS, texts, strict=True) if text is not None}
         data = (folder / "answers.bin").read_bytes()
         print(changes(items, data), flush=True)
         write_answers(options.out, items, data, about, api)
     print(f"{options.out}: {options.out.stat().st_size} bytes, {about['device']}")
-    return 0
+    return 0 if len(api) == len(RUNS) else 1
 
 
 if __name__ == "__main__":
