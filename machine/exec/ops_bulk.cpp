@@ -196,7 +196,7 @@ void decode_bulk_reduce(Decoder& d) {
   if (half && operation == BulkReduction::add && !noftz) d.fail("needs .noftz");
   const bool small = t == Type::u32 || t == Type::s32 || t == Type::b32;
   if (op.kind == BulkKind::exchange && !small && !((t == Type::u64 || t == Type::s64) && operation == BulkReduction::add)) d.refuse_type(t);
-  op.reduce = bulk_reducer(operation, t, true);
+  op.reduce = bulk_reducer(operation, t, false);
   op.element = static_cast<std::uint8_t>(bytes_of(t));
   if (op.reduce == nullptr) d.refuse_type(t);
   operands(d, op);

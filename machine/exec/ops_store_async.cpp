@@ -93,7 +93,7 @@ void decode_reduce_async(Decoder& d) {
   const Type t = d.type({Type::u32, Type::s32, Type::u64, Type::s64, Type::b32});
   if (bytes_of(t) == 8 && operation != BulkReduction::add) d.refuse_type(t);
   op.element = static_cast<std::uint8_t>(bytes_of(t));
-  op.reduce = bulk_reducer(operation, t, true);
+  op.reduce = bulk_reducer(operation, t, false);
   if (op.reduce == nullptr) d.refuse_type(t);
   d.end(3);
   op.values[0] = d.source(1, t);

@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -85,7 +86,25 @@ def test_matrix_product_agrees_with_the_hardware(op, hardware: Answers, machine:
     assert mma_difference(op, hardware.item(op.name), machine[op.name]) <= 1
 
 
-@pytest.mark.parametrize("program", RUNS, ids=lambda program: program.key)
+# What the recording of the bulk copies found, strictly: who mends one takes it off the list.
+DIFFERING = {
+    "tensor_encode": "a size of 2^32, a box of 2 MB and an interleave of 32 bytes without its swizzle are judged otherwise",
+    "tensor_loads-1": "the hardware refuses a load of this program, and all that follow on it, as an illegal instruction",
+    "tensor_loads-2": "the hardware refuses a load of this program, and all that follow on it, as an illegal instruction",
+    "bulk_reductions-1": "the reductions between shared memory have other results",
+}
+
+
+def _runs() -> Iterator[object]:
+    for run in RUNS:
+        reason = DIFFERING.get(run.key)
+        marks = (
+            [] if reason is None else [pytest.mark.xfail(strict=True, raises=AssertionError, reason=reason)]
+        )
+        yield pytest.param(run, id=run.key, marks=marks)
+
+
+@pytest.mark.parametrize("program", _runs())
 def test_runtime_answers_as_on_the_hardware(program: Run, hardware: Answers, tmp_path: Path) -> None:
     """A limit, error code, attribute, effect of a graph or printed character that differs, line by line."""
     binary = compile_program(program.source, "sm_90", ["-w"])
