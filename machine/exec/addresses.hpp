@@ -1,8 +1,8 @@
 // The addresses of 32 lanes: formed from a register and an offset, and how they lie to each other.
 #pragma once
 
-#include "../memory/address_space.hpp"
-#include "lanes.hpp"
+#include "memory/address_space.hpp"
+#include "exec/lanes.hpp"
 
 namespace machine {
 

@@ -7,10 +7,10 @@
 #include <memory>
 #include <vector>
 
-#include "machine.hpp"
-#include "program.hpp"
-#include "undo.hpp"
-#include "warp.hpp"
+#include "exec/machine.hpp"
+#include "exec/program.hpp"
+#include "exec/undo.hpp"
+#include "exec/warp.hpp"
 
 namespace machine {
 

@@ -1,4 +1,4 @@
-#include "barrier_regions.hpp"
+#include "exec/barrier_regions.hpp"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "inst.hpp"
+#include "exec/inst.hpp"
 
 namespace machine {
 

@@ -3,10 +3,10 @@
 #include <array>
 #include <cstring>
 
-#include "lanes.hpp"
-#include "mbarrier.hpp"
-#include "schedule.hpp"
-#include "stillness.hpp"
+#include "exec/lanes.hpp"
+#include "exec/mbarrier.hpp"
+#include "exec/schedule.hpp"
+#include "exec/stillness.hpp"
 
 namespace machine {
 namespace {

@@ -1,14 +1,14 @@
-#include "bulk.hpp"
+#include "exec/bulk.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-#include "../memory/address_space.hpp"
-#include "memory_access.hpp"
-#include "mbarrier.hpp"
-#include "schedule.hpp"
-#include "undefined.hpp"
-#include "undo.hpp"
+#include "memory/address_space.hpp"
+#include "exec/memory_access.hpp"
+#include "exec/mbarrier.hpp"
+#include "exec/schedule.hpp"
+#include "exec/undefined.hpp"
+#include "exec/undo.hpp"
 
 namespace machine {
 namespace {

@@ -7,9 +7,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "bulk_reduce.hpp"
-#include "inst.hpp"
-#include "warp.hpp"
+#include "exec/bulk_reduce.hpp"
+#include "exec/inst.hpp"
+#include "exec/warp.hpp"
 
 namespace machine {
 

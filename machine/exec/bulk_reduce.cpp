@@ -1,4 +1,4 @@
-#include "bulk_reduce.hpp"
+#include "exec/bulk_reduce.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -6,7 +6,7 @@
 
 #include <xmmintrin.h>
 
-#include "real.hpp"
+#include "exec/real.hpp"
 
 namespace machine {
 namespace {

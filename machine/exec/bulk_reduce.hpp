@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "types.hpp"
+#include "exec/types.hpp"
 
 namespace machine {
 

@@ -1,10 +1,10 @@
-#include "call_stack.hpp"
+#include "exec/call_stack.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-#include "lanes.hpp"
-#include "undefined.hpp"
+#include "exec/lanes.hpp"
+#include "exec/undefined.hpp"
 
 namespace machine {
 namespace {

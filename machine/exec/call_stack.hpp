@@ -5,7 +5,7 @@
 // smaller than what is counted here: the function's arrays, and the place to return to.
 #pragma once
 
-#include "warp.hpp"
+#include "exec/warp.hpp"
 
 namespace machine {
 

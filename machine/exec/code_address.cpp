@@ -1,4 +1,4 @@
-#include "code_address.hpp"
+#include "exec/code_address.hpp"
 
 #include <cstdio>
 #include <map>

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "../memory/address_space.hpp"
+#include "memory/address_space.hpp"
 
 namespace machine {
 

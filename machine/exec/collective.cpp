@@ -1,8 +1,8 @@
-#include "collective.hpp"
+#include "exec/collective.hpp"
 
-#include "call_stack.hpp"
-#include "schedule.hpp"
-#include "undefined.hpp"
+#include "exec/call_stack.hpp"
+#include "exec/schedule.hpp"
+#include "exec/undefined.hpp"
 
 namespace machine {
 

@@ -1,7 +1,7 @@
 // How the lanes that a mask names come together.
 #pragma once
 
-#include "lanes.hpp"
+#include "exec/lanes.hpp"
 
 namespace machine {
 

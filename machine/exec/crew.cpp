@@ -1,4 +1,4 @@
-#include "crew.hpp"
+#include "exec/crew.hpp"
 
 #include <signal.h>
 #include <unistd.h>

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "inst.hpp"
+#include "exec/inst.hpp"
 
 namespace machine {
 

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <tuple>
 
-#include "attempt.hpp"
+#include "exec/attempt.hpp"
 
 namespace machine {
 namespace {

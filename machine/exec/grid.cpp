@@ -6,10 +6,10 @@
 #include <cstring>
 #include <numeric>
 
-#include "../memory/device_heap.hpp"
-#include "attempt.hpp"
-#include "crew.hpp"
-#include "kernel.hpp"
+#include "memory/device_heap.hpp"
+#include "exec/attempt.hpp"
+#include "exec/crew.hpp"
+#include "exec/kernel.hpp"
 
 namespace machine {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "../observers/access.hpp"
+#include "events/access.hpp"
 
 namespace machine {
 

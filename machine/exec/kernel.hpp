@@ -3,8 +3,8 @@
 
 #include <mutex>
 
-#include "module.hpp"
-#include "program.hpp"
+#include "exec/module.hpp"
+#include "exec/program.hpp"
 
 namespace machine {
 

@@ -11,7 +11,7 @@
 #define MACHINE_AVX512 0
 #endif
 
-#include "warp.hpp"
+#include "exec/warp.hpp"
 
 namespace machine {
 

@@ -1,4 +1,4 @@
-#include "linear_address.hpp"
+#include "exec/linear_address.hpp"
 
 #include <algorithm>
 #include <bit>

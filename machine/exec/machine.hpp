@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "../memory/address_space.hpp"
-#include "../memory/layout.hpp"
-#include "../observers/observer.hpp"
+#include "memory/address_space.hpp"
+#include "memory/layout.hpp"
+#include "events/observer.hpp"
 
 namespace machine {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "warp.hpp"
+#include "exec/warp.hpp"
 
 namespace machine {
 

@@ -1,8 +1,8 @@
-#include "memory_access.hpp"
+#include "exec/memory_access.hpp"
 
 #include <algorithm>
 
-#include "undo.hpp"
+#include "exec/undo.hpp"
 
 namespace machine {
 namespace {

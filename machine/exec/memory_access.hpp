@@ -1,9 +1,9 @@
 // What loads, stores, atomics and copies share: forming addresses, telling the checks, refusing what would do harm.
 #pragma once
 
-#include "../observers/undefined.hpp"
-#include "addresses.hpp"
-#include "program.hpp"
+#include "events/undefined.hpp"
+#include "exec/addresses.hpp"
+#include "exec/program.hpp"
 
 namespace machine {
 

@@ -9,10 +9,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "../reader/signature.hpp"
-#include "code_address.hpp"
-#include "machine.hpp"
-#include "types.hpp"
+#include "exec/signature.hpp"
+#include "exec/code_address.hpp"
+#include "exec/machine.hpp"
+#include "exec/types.hpp"
 
 namespace machine {
 

@@ -5,8 +5,8 @@
 // that all leave out, or a loop that all have left, makes no later return a fault.
 #include <algorithm>
 
-#include "lanes.hpp"
-#include "schedule.hpp"
+#include "exec/lanes.hpp"
+#include "exec/schedule.hpp"
 
 namespace machine {
 namespace {

@@ -1,11 +1,11 @@
-#include "print.hpp"
+#include "exec/print.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <cstring>
 
-#include "memory_access.hpp"
+#include "exec/memory_access.hpp"
 
 namespace machine {
 namespace {

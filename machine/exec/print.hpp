@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "warp.hpp"
+#include "exec/warp.hpp"
 
 namespace machine {
 

@@ -14,10 +14,10 @@
 #include <unordered_set>
 #include <vector>
 
-#include "barrier_regions.hpp"
-#include "flow.hpp"
-#include "inst.hpp"
-#include "machine.hpp"
+#include "exec/barrier_regions.hpp"
+#include "exec/flow.hpp"
+#include "exec/inst.hpp"
+#include "exec/machine.hpp"
 
 namespace machine {
 

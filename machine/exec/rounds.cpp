@@ -9,11 +9,11 @@
 #include <numeric>
 #include <thread>
 
-#include "../memory/pool.hpp"
-#include "attempt.hpp"
-#include "schedule.hpp"
-#include "stillness.hpp"
-#include "undefined.hpp"
+#include "memory/pool.hpp"
+#include "exec/attempt.hpp"
+#include "exec/schedule.hpp"
+#include "exec/stillness.hpp"
+#include "exec/undefined.hpp"
 
 namespace machine {
 namespace {

@@ -1,14 +1,14 @@
 // Fragments of a warp: who runs, who waits, where they meet again.
-#include "schedule.hpp"
+#include "exec/schedule.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
-#include "bulk.hpp"
-#include "call_stack.hpp"
-#include "lanes.hpp"
-#include "undefined.hpp"
+#include "exec/bulk.hpp"
+#include "exec/call_stack.hpp"
+#include "exec/lanes.hpp"
+#include "exec/undefined.hpp"
 
 namespace machine {
 namespace {

@@ -1,8 +1,8 @@
 // Running warps, blocks and chunks of a grid.
 #pragma once
 
-#include "program.hpp"
-#include "warp.hpp"
+#include "exec/program.hpp"
+#include "exec/warp.hpp"
 
 namespace machine {
 

@@ -1,10 +1,10 @@
-#include "stillness.hpp"
+#include "exec/stillness.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
-#include "schedule.hpp"
+#include "exec/schedule.hpp"
 
 namespace machine {
 namespace {

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <span>
 
-#include "warp.hpp"
+#include "exec/warp.hpp"
 
 namespace machine {
 

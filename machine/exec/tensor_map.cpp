@@ -1,4 +1,4 @@
-#include "tensor_map.hpp"
+#include "exec/tensor_map.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "../observers/bulk.hpp"
-#include "types.hpp"
+#include "events/bulk.hpp"
+#include "exec/types.hpp"
 
 namespace machine {
 

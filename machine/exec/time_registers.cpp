@@ -1,9 +1,9 @@
-#include "time_registers.hpp"
+#include "exec/time_registers.hpp"
 
 #include <algorithm>
 #include <iterator>
 
-#include "linear_address.hpp"
+#include "exec/linear_address.hpp"
 
 namespace machine {
 namespace {

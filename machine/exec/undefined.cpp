@@ -1,10 +1,10 @@
 // Undefined bits of registers: where they are kept, and the run of a warp that holds some.
-#include "undefined.hpp"
+#include "exec/undefined.hpp"
 
 #include <algorithm>
 
-#include "decoder.hpp"
-#include "schedule.hpp"
+#include "exec/inserted.hpp"
+#include "exec/schedule.hpp"
 
 namespace machine {
 

@@ -10,10 +10,10 @@
 #include <memory>
 #include <vector>
 
-#include "collective.hpp"
-#include "flow.hpp"
-#include "memory_access.hpp"
-#include "warp.hpp"
+#include "exec/collective.hpp"
+#include "exec/flow.hpp"
+#include "exec/memory_access.hpp"
+#include "exec/warp.hpp"
 
 namespace machine {
 

@@ -1,7 +1,7 @@
 // Undefined bits in what the lanes of a warp exchange.
 #include <algorithm>
 
-#include "undefined.hpp"
+#include "exec/undefined.hpp"
 
 namespace machine {
 namespace {

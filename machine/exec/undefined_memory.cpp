@@ -1,5 +1,5 @@
 // Undefined bits between registers and memory. What memory holds is the checks' to know: bits come and go with an access.
-#include "undefined.hpp"
+#include "exec/undefined.hpp"
 
 namespace machine {
 namespace {

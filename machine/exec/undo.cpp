@@ -1,11 +1,11 @@
-#include "undo.hpp"
+#include "exec/undo.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <mutex>
 
-#include "../memory/address_space.hpp"
+#include "memory/address_space.hpp"
 
 namespace machine {
 namespace {

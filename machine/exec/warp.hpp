@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "inst.hpp"
-#include "machine.hpp"
-#include "program.hpp"
-#include "turns.hpp"
+#include "exec/inst.hpp"
+#include "exec/machine.hpp"
+#include "exec/program.hpp"
+#include "exec/turns.hpp"
 
 namespace machine {
 

@@ -1,4 +1,4 @@
-#include "address_space.hpp"
+#include "memory/address_space.hpp"
 
 #include <sys/mman.h>
 

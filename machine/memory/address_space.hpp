@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-#include "object.hpp"
+#include "memory/object.hpp"
 
 namespace machine {
 

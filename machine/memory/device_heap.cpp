@@ -1,9 +1,9 @@
-#include "device_heap.hpp"
+#include "memory/device_heap.hpp"
 
 #include <algorithm>
 #include <new>
 
-#include "address_space.hpp"
+#include "memory/address_space.hpp"
 
 namespace machine {
 namespace {

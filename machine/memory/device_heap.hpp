@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "object.hpp"
+#include "memory/object.hpp"
 
 namespace machine {
 

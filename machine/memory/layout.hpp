@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "object.hpp"
+#include "memory/object.hpp"
 
 namespace machine {
 

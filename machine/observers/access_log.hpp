@@ -7,7 +7,7 @@
 #include <cstring>
 #include <memory>
 
-#include "observers/access.hpp"
+#include "events/access.hpp"
 #include "observers/marks.hpp"
 #include "observers/reach.hpp"
 

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "observers/observer.hpp"
+#include "events/observer.hpp"
 #include "observers/order.hpp"
 #include "observers/race_report.hpp"
 #include "observers/race_shared.hpp"

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "observers/observer.hpp"
+#include "events/observer.hpp"
 #include "report/report.hpp"
 
 namespace machine::checks {

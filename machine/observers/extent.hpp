@@ -9,7 +9,7 @@
 #include <immintrin.h>
 #endif
 
-#include "observers/access.hpp"
+#include "events/access.hpp"
 
 namespace machine::checks {
 

@@ -18,7 +18,7 @@
 #include "observers/bits.hpp"
 #include "observers/extent.hpp"
 #include "observers/kept.hpp"
-#include "observers/observer.hpp"
+#include "events/observer.hpp"
 #include "observers/pages.hpp"
 #include "observers/sink.hpp"
 

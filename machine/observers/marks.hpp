@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "observers/access.hpp"
+#include "events/access.hpp"
 #include "observers/bits.hpp"
 
 namespace machine::checks {

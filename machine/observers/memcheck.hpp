@@ -11,7 +11,7 @@
 
 #include "memory/address_space.hpp"
 #include "observers/extent.hpp"
-#include "observers/observer.hpp"
+#include "events/observer.hpp"
 #include "observers/sink.hpp"
 
 namespace machine::checks {

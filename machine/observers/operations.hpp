@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "observers/id_set.hpp"
-#include "observers/observer.hpp"
+#include "events/observer.hpp"
 #include "observers/pages.hpp"
 #include "report/report.hpp"
 

@@ -21,7 +21,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "observers/observer.hpp"
+#include "events/observer.hpp"
 #include "observers/reach.hpp"
 
 namespace machine::checks {

@@ -14,7 +14,7 @@
 #include <memory>
 #include <vector>
 
-#include "observers/access.hpp"
+#include "events/access.hpp"
 
 namespace machine::checks {
 

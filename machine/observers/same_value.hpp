@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "observers/access.hpp"
+#include "events/access.hpp"
 
 namespace machine::checks {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "observers/observer.hpp"
+#include "events/observer.hpp"
 #include "report/finding.hpp"
 
 namespace machine::checks {

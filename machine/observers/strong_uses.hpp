@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "observers/observer.hpp"
+#include "events/observer.hpp"
 
 namespace machine::checks {
 

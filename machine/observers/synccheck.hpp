@@ -1,7 +1,7 @@
 // synccheck, and the other faults that execution itself meets: turns a FaultEvent into a finding.
 #pragma once
 
-#include "observers/observer.hpp"
+#include "events/observer.hpp"
 #include "observers/sink.hpp"
 
 namespace machine::checks {

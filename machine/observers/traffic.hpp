@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "observers/memcheck.hpp"
-#include "observers/observer.hpp"
+#include "events/observer.hpp"
 #include "report/report.hpp"
 
 namespace machine::checks {

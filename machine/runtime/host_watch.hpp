@@ -8,7 +8,7 @@
 #pragma once
 
 #include "memory/object.hpp"
-#include "observers/observer.hpp"
+#include "events/observer.hpp"
 
 namespace machine::runtime {
 

@@ -20,7 +20,7 @@
 #include <random>
 #include <vector>
 
-#include "observers/observer.hpp"
+#include "events/observer.hpp"
 
 namespace machine::runtime {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "exec/machine.hpp"
-#include "observers/observer.hpp"
+#include "events/observer.hpp"
 
 namespace machine::runtime {
 

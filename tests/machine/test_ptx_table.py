@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def table() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("isa_table", ROOT / "machine" / "isa" / "table.py")
+    spec = importlib.util.spec_from_file_location("isa_table", ROOT / "machine" / "table" / "table.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     import sys
@@ -51,5 +51,5 @@ def test_the_compiler_refuses_what_is_listed_as_later(table: ModuleType, tmp_pat
 
 
 def test_the_page_says_what_the_decoder_does(table: ModuleType) -> None:
-    """A form that was lost or gained since: print the page again (machine/isa/table.py > docs/ptx.md)."""
+    """A form that was lost or gained since: print the page again (machine/table/table.py > docs/ptx.md)."""
     assert (ROOT / "docs" / "ptx.md").read_text() == "\n".join(table.page()) + "\n"

@@ -28,7 +28,7 @@ from verify.toolchain.compile import Compilers, StoppedError
 from verify.toolchain.toolchain import Toolchain, find_toolchain
 
 LIBRARY = "libcudart.so.13"
-FOLDERS = ("memory", "reader", "exec", "observers", "report", "runtime")
+FOLDERS = ("memory", "events", "exec", "ptx", "isa", "report", "observers", "runtime")
 """Folders of machine/ whose ``.cpp`` files make up the library."""
 
 PROGRESS_SECONDS = 5.0

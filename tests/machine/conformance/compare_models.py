@@ -10,7 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from .float_models import F64, FORMATS, Format
-from .integer_models import bits_of, mask, pair, value
+from .integer_models import bits_of, mask, value
 
 Model = Callable[..., int | None]
 LESS, EQUAL, GREATER, UNORDERED = range(4)
@@ -40,6 +40,8 @@ def relation(t: str, flush: bool) -> Callable[[int, int], int]:
     f = FORMATS.get(t)
 
     def of(a: int, b: int) -> int:
+        x: Fraction | float
+        y: Fraction | float
         if f is None:
             x, y = (value(r, t if t[0] in "us" else f"u{t[1:]}") for r in (a, b))
         else:
@@ -144,6 +146,16 @@ def tested(what: str, f: Format) -> Model:
     return apply
 
 
+def halves(one: Model) -> Model:
+    """The same on both 16-bit halves of a register; None where one of them has no answer."""
+
+    def apply(*raw: int) -> int | None:
+        low, high = one(*(r & mask(16) for r in raw)), one(*(r >> 16 for r in raw))
+        return None if low is None or high is None else low | high << 16
+
+    return apply
+
+
 def choice_model(name: str) -> Model | None:
     """min, max, abs, neg, copysign and testp on floating-point types; selp and slct on all."""
     op, *modifiers = name.split(".")
@@ -167,4 +179,4 @@ def choice_model(name: str) -> Model | None:
         one = tested(modifiers[0], f)
     else:
         return None
-    return pair(one, 16) if t.endswith("x2") else one
+    return halves(one) if t.endswith("x2") else one

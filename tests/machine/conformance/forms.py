@@ -187,7 +187,7 @@ def float_forms() -> Iterator[Form]:
             yield unary(f"testp.{what}.{t}", "pred", t)
 
 
-# Measured: the angle is a number of 25 bits (machine/exec/special.hpp), and its sine good to that error.
+# Measured: the angle is a number of 25 bits (machine/isa/special.hpp), and its sine good to that error.
 CIRCLE = (0, 2.0**-21.5)
 
 

@@ -64,10 +64,16 @@ def ask_api(nvcc: str, run: Run, folder: Path) -> str | None:
     subprocess.run([nvcc, *flags, "-o", str(program), str(run.source)], check=True)
     command = [str(program), *run.arguments]
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
-    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-        print(f"{run.key} is not recorded: {error}\n{error.stdout}{error.stderr}", file=sys.stderr)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    except subprocess.TimeoutExpired as error:
+        print(f"{run.key} is not recorded: {error}", file=sys.stderr)
         return None
+    if done.returncode == 0:
+        return done.stdout
+    print(
+        f"{run.key} is not recorded: exit code {done.returncode}\n{done.stdout}{done.stderr}", file=sys.stderr
+    )
+    return None
 
 
 def main() -> int:

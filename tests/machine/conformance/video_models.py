@@ -31,7 +31,7 @@ def combine(op: str, modifiers: list[str]) -> Callable[[int, int], int]:
     def amount(b: int) -> int:
         return b & 31 if "wrap" in modifiers else min(b & mask(32), 32)
 
-    return {
+    operations: dict[str, Callable[[int, int], int]] = {
         "vadd": lambda a, b: a + b,
         "vsub": lambda a, b: a - b,
         "vabsdiff": lambda a, b: abs(a - b),
@@ -41,7 +41,8 @@ def combine(op: str, modifiers: list[str]) -> Callable[[int, int], int]:
         "vshl": lambda a, b: a << amount(b),
         "vshr": lambda a, b: a >> amount(b),
         "vset": lambda a, b: int(ORDERS[order](a, b)),
-    }[op]
+    }
+    return operations[op]
 
 
 def part(selector: str | None) -> tuple[int, int]:

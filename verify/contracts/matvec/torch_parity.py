@@ -27,7 +27,7 @@ def fp4_torch(case: Case) -> dict[str, Tracked]:
     magnitude = torch.where(exponent == 0, fraction / 2, (1 + fraction / 2) * torch.exp2(exponent - 1))
     weights = torch.where(codes >= 8, -magnitude, magnitude)
     scales = _scales(case.raw("scales"), case.dtype(case.contract.buffer("scales")))
-    dense = weights.unflatten(1, (-1, case["group"])) * scales[..., None]
+    dense = weights.view(len(weights), -1, case["group"]) * scales[..., None]
     factor = torch.from_numpy(case.raw("tensor_scale").view(np.float32).copy()).double()
     return {"y": _linear(case, dense.flatten(1), factor)}
 
