@@ -1,5 +1,6 @@
 // Block barriers (bar, barrier, with arrive and red) and fences.
 #include <algorithm>
+#include <array>
 
 #include "isa/bulk_decode.hpp"
 #include "exec/call_stack.hpp"
@@ -81,6 +82,13 @@ void arrive(const Inst& i, Warp& w, Mask lanes, const Frame& frame) {
     b.reduced_and = b.reduced_and && (p & lanes) == lanes;
     b.reduced_or = b.reduced_or || (p & lanes) != 0;
   }
+}
+
+// The same functions by way of the same calls.
+bool called_alike(const Frame* a, const Frame* b) {
+  for (; a != b; a = a->caller, b = b->caller)
+    if (a == nullptr || b == nullptr || a->function != b->function || a->call != b->call) return false;
+  return true;
 }
 
 void release(Block& block, Worker& k, std::uint32_t id) {
@@ -259,11 +267,17 @@ void check_barriers(Block& block, Worker& k) {
 }
 
 void settle_gathering(Warp& w) {
+  // Lanes that came to one call in several steps have a frame each, and are in the same place all the same.
+  std::array<Mask, kWarp> together{};
+  for (const auto& f : w.others)
+    for (const auto& g : w.others)
+      if (f.wait == Stop::gathering && g.wait == Stop::gathering && f.pc == g.pc && called_alike(f.frame, g.frame))
+        together[static_cast<unsigned>(std::countr_zero(f.lanes))] |= g.lanes;
   bool any = false;
   for (auto& f : w.others) {
     if (f.wait != Stop::gathering) continue;
     const Inst& i = *f.pc;
-    if (f.lanes != w.alive)
+    if (together[static_cast<unsigned>(std::countr_zero(f.lanes))] != w.alive)
       tell_fault(w, i, f.lanes, Fault::divergent_barrier, "part of the warp is here, the rest elsewhere");
     arrive(i, w, f.lanes, *f.frame);
     any = true;
