@@ -49,6 +49,12 @@ CHANGES: dict[str, tuple[str, Callable[[], object]]] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def no_contract_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Contracts of other tests were loaded into another state of this process."""
+    monkeypatch.setattr("verify.contract.module._undisturbed", [])
+
+
 @pytest.mark.parametrize("name", CHANGES)
 def test_what_a_contract_changes_as_it_is_loaded_is_undone(tmp_path: Path, name: str) -> None:
     """Fault: a contract breaks the suite, or the contract that is loaded after it."""
