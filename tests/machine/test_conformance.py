@@ -115,8 +115,7 @@ def test_runtime_answers_as_on_the_hardware(program: Run, hardware: Answers, tmp
         done = run_program(command, options, stdout=out.fileno(), stderr=report.fileno())
     assert done.program_code == 0, (tmp_path / "report.txt").read_text()
     if program.key not in hardware.api:
-        warnings.warn(f"not recorded yet: {program.key}", stacklevel=1)
-        return
+        pytest.skip(f"runs, and is not recorded yet: {program.key}")
     assert answer.read_text().splitlines() == hardware.api[program.key].splitlines()
 
 
