@@ -193,6 +193,20 @@ def test_daemons_end_with_the_command(contract: Path) -> None:
     assert f"sleep\0{seconds}\0".encode() not in running
 
 
+def test_a_signal_before_the_scratch_folder_is_made_deletes_nothing(tmp_path: Path) -> None:
+    """Fault: the system's folder for temporary files is deleted as if it were the command's own."""
+    (tmp_path / "kept").touch()
+    code = (
+        "import signal, tempfile\n"
+        "from verify.cli import app\n"
+        f"tempfile.tempdir = {str(tmp_path)!r}\n"  # as looking up the system's folder sets it
+        "app._end_now(signal.SIGTERM)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], timeout=60, check=False)
+    assert done.returncode == 128 + signal.SIGTERM
+    assert (tmp_path / "kept").exists()
+
+
 @pytest.mark.parametrize(
     ("asked", "code"),
     [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGKILL, -9)],
