@@ -77,7 +77,8 @@ def test_daemon_that_can_use_cuda_is_not_verified(program: Path) -> None:
 
 def test_other_daemons_are_ended_with_a_note(program: Path) -> None:
     """A daemon without CUDA voids the verdict, or is left behind, or ended without a word."""
-    result = run(program, "shell", "setsid sleep 30 > /dev/null & true")
+    became_sleep = "until grep -q sleep /proc/$!/comm; do sleep 0.01; done"
+    result = run(program, "shell", f"setsid sleep 30 > /dev/null & {became_sleep}")
     assert (result.exit_code, result.reason) == (0, "")
     assert [note.split()[2] for note in result.notes] == ["(sleep)"]
     with pytest.raises(ProcessLookupError):

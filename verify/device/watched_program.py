@@ -21,6 +21,9 @@ from verify.system.process_group import descendants
 ORPHAN_SECONDS = 2.0
 """What processes that outlive the program get to come to their own end, and leave their reports."""
 
+SETTLE_SECONDS = 0.5
+"""Within this a process that was just forked has become the program that it is for."""
+
 
 class NoProgramError(Exception):
     """What was named is no program; one line."""
@@ -150,12 +153,12 @@ def _escaped(programs: Sequence[tuple[int, Path]], reports: Path) -> str:
 
 def _outliving(before: Sequence[int], reports: Path) -> tuple[str, tuple[str, ...]]:
     """Ends what still runs of the program: a line about one that can use CUDA, or notes on the others."""
-    until = time.monotonic() + ORPHAN_SECONDS
+    end = time.monotonic()
     while True:
         others = {*before, *(below for one in before for below in descendants(one))}
         running = [p for p in descendants(os.getpid()) if p not in others and _is_own(p, reports)]
         capable = [one for one in running if _can_use_cuda(one)]
-        if not capable or time.monotonic() > until:
+        if not running or time.monotonic() > end + (ORPHAN_SECONDS if capable else SETTLE_SECONDS):
             break
         time.sleep(0.05)
     shown = [f"process {one} ({Path(_link(one, 'exe')).name or '?'})" for one in capable or running]
