@@ -1,0 +1,1 @@
+"""CUDA source as a syntax tree, and what it declares."""
