@@ -71,7 +71,7 @@ def check_determinism(subject: Subject) -> list[Outcome]:
     called = many_calls(every, scheduled)
     ran = subject.execute([*every, *(pair.alone for listed in pairs.values() for pair in listed)])
     ran |= subject.execute([called])  # in a process of its own, whose first call is the kernel's first
-    seeded = under_seeds(subject, every) if scheduled else {}
+    seeded = under_seeds(subject, every, ran) if scheduled else {}
     counted = {called.case.fixture: called}
     return [
         _judge(subject, f, usual[f], pairs[f], counted.get(f), ran, seeded, refused.get(f, ""))

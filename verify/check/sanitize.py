@@ -2,13 +2,14 @@
 
 A tool's record does not name the run it belongs to, so the process over all cases is the fast path: when it
 reports nothing and proves that it looked, every fixture is clean. Otherwise each suspect run is repeated in a
-process of its own, and its findings come from there.
+process of its own, and its findings come from there. On the CPU device all of this may be repeated under
+other schedules: the first under which a fixture is not clean gives its outcome.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import date
@@ -17,9 +18,10 @@ from functools import partial
 from verify.check.carried import MOST_SEARCHES, Carried, find_carried, record_key
 from verify.check.matrix import matrix, runs_for
 from verify.check.place import place_of
+from verify.check.showing import SCHEDULE
 from verify.check.subject import Subject, run_seconds
 from verify.check.suppress import suppressions_of, unsuppressed
-from verify.device.cpu import ALSO
+from verify.device.cpu import ALSO, SEED
 from verify.device.interface import Capability, Execution, RunStatus, Tool, ToolRecord
 from verify.finding.finding import Finding, Outcome, Severity, Verdict
 from verify.wire.run import Run
@@ -60,30 +62,63 @@ def check_tools(subject: Subject, tools: Sequence[Tool]) -> list[Outcome]:
         row = matrix()[tool]
         same_runs = (row.profiles, row.mode, row.fills) if subject.can(Capability.TOOLS_TOGETHER) else tool
         groups.setdefault(same_runs, []).append(tool)
+    seeds = range(subject.seeds or 1) if subject.can(Capability.SEEDS_SCHEDULES) else (0,)
     with ThreadPoolExecutor(len(groups)) as side_by_side, ThreadPoolExecutor(PROCESSES) as alone:
-        outcomes = side_by_side.map(lambda group: check_group(subject, group, alone), groups.values())
+
+        def check_seeds(group: Sequence[Tool]) -> list[Outcome]:
+            return over_schedules(check_group(subject, group, alone, seed) for seed in seeds)
+
+        outcomes = side_by_side.map(check_seeds, groups.values())
         return [outcome for listed in outcomes for outcome in listed]
 
 
-def check_group(subject: Subject, tools: Sequence[Tool], alone: Executor) -> list[Outcome]:
-    """One outcome for each tool and fixture, of tools that share processes. alone: runs the suspects."""
+def over_schedules(outcomes: Iterable[Sequence[Outcome]]) -> list[Outcome]:
+    """The outcomes of one schedule after another as one for each tool and fixture.
+
+    What is not clean stays, with the schedule that showed it first; findings go before everything else. What
+    is clean counts the schedules that it was clean under.
+    """
+    kept: dict[tuple[str, str], Outcome] = {}
+    for schedules, listed in enumerate(outcomes, 1):
+        for outcome in listed:
+            key = (outcome.check, outcome.fixture)
+            before = kept.get(key)
+            if before is None or _rank(outcome) > _rank(before):
+                kept[key] = outcome
+        if schedules > 1:
+            for key, outcome in kept.items():
+                if outcome.verdict is Verdict.CLEAN:
+                    kept[key] = replace(outcome, measures={**outcome.measures, "schedules": schedules})
+    return list(kept.values())
+
+
+def _rank(outcome: Outcome) -> int:
+    return {Verdict.CLEAN: 0, Verdict.FINDINGS: 2}.get(outcome.verdict, 1)
+
+
+def check_group(subject: Subject, tools: Sequence[Tool], alone: Executor, seed: int = 0) -> list[Outcome]:
+    """One outcome for each tool and fixture, of tools that share processes.
+
+    alone: runs the suspects. seed: of the schedule, where the device lets a seed decide.
+    """
     tripwires = {tool: subject.device.tripwire(tool) for tool in tools}
     runs = {f: tuple(map(_undirtied, runs_for(tools[0], cases))) for f, cases in subject.cases.items()}
     every = [run for fixture_runs in runs.values() for run in fixture_runs]
-    batch = _under(subject, tools, every, "batch")
+    under = partial(_under, subject, tools, seed)
+    batch = under(every, "batch")
     suspects = _suspects(every, batch)
     if suspects:
         subject.progress(f"{subject.contract.name}: {', '.join(tools)} repeats {len(suspects)} runs alone")
     executions: dict[str, Execution] = dict.fromkeys((run.id for run in every), batch)
     executions |= zip(
         (run.id for run in suspects),
-        alone.map(partial(_alone, subject, tools, batch), suspects),
+        alone.map(partial(_alone, under, batch), suspects),
         strict=True,
     )
     for run in suspects:
         # Tools side by side share the memory: what did not fit beside others may fit alone.
         if executions[run.id].results[run.id].status is RunStatus.REFUSED_MEMORY:
-            executions[run.id] = _under(subject, tools, [run], run.id)
+            executions[run.id] = under([run], run.id)
     outcomes = []
     beginnings: dict[int, Execution] = {}
     for tool in tools:
@@ -93,27 +128,25 @@ def check_group(subject: Subject, tools: Sequence[Tool], alone: Executor) -> lis
             found = None
             if number < MOST_SEARCHES:
                 subject.progress(f"{subject.contract.name}: {tool} looks for the call that shows a fault")
-                records = partial(_records_of_first, subject, tools, tool, every, beginnings)
+                records = partial(_records_of_first, under, tool, every, beginnings)
                 found = find_carried(every, records, record_key(lost))
             if found is not None:
                 carried.append(found)
             else:
                 general.append(f"{tool} over all cases reported what no case alone repeats: {lost.message}")
         outcomes += [
-            _judge(subject, tool, fixture, fixture_runs, executions, batch, general, carried)
+            _judge(subject, tool, fixture, fixture_runs, executions, batch, general, carried, seed)
             for fixture, fixture_runs in runs.items()
         ]
     return outcomes
 
 
-def _alone(subject: Subject, tools: Sequence[Tool], batch: Execution, run: Run) -> Execution:
-    hung = batch.results[run.id].status is RunStatus.TIMEOUT
-    return _under(subject, tools, [run], run.id, again=hung)
+def _alone(under: Callable[..., Execution], batch: Execution, run: Run) -> Execution:
+    return under([run], run.id, again=batch.results[run.id].status is RunStatus.TIMEOUT)
 
 
 def _records_of_first(
-    subject: Subject,
-    tools: Sequence[Tool],
+    under: Callable[..., Execution],
     tool: Tool,
     runs: Sequence[Run],
     known: dict[int, Execution],
@@ -121,7 +154,7 @@ def _records_of_first(
 ) -> list[ToolRecord]:
     """What a tool reports over the first ``count`` runs in one process."""
     if count not in known:
-        known[count] = _under(subject, tools, runs[:count], f"first-{count}")
+        known[count] = under(runs[:count], f"first-{count}")
     return _records(tool, known[count])
 
 
@@ -162,14 +195,16 @@ def _records(tool: Tool, execution: Execution) -> list[ToolRecord]:
 
 
 def _under(
-    subject: Subject, tools: Sequence[Tool], runs: Sequence[Run], name: str, again: bool = False
+    subject: Subject, tools: Sequence[Tool], seed: int, runs: Sequence[Run], name: str, again: bool = False
 ) -> Execution:
     """One process under the tools, without the records that are known false alarms of its version."""
     options = {ALSO: ",".join(tools[1:])} if len(tools) > 1 else {}
+    if seed:
+        options[SEED] = str(seed)
     if subject.can(Capability.LIMITS_RECORDS):
         options["print-limit"] = str(MOST_RECORDS if len(runs) == 1 else FEW_RECORDS)
     limit = SLOWDOWN * run_seconds()
-    folder = f"{'-'.join(tools)}-{name}"
+    folder = f"{'-'.join(tools)}-{f'schedule-{seed}-' if seed else ''}{name}"
     execution = subject.start(runs, folder, tools[0], options, timeout=limit, again=again)
     if not execution.records:
         return execution
@@ -189,6 +224,7 @@ def _judge(
     batch: Execution,
     general: Sequence[str],
     carried: Sequence[Carried],
+    seed: int,
 ) -> Outcome:
     """Findings first; without an error among them, every reason why silence proves nothing.
 
@@ -196,7 +232,7 @@ def _judge(
     """
     own = {run.id for run in runs}
     findings = [
-        _finding(subject, tool, None, found.run, found.record, {}, found.detail)
+        _finding(subject, tool, None, found.run, found.record, {}, seed, found.detail)
         for found in carried
         if found.run.id in own
     ]
@@ -207,7 +243,7 @@ def _judge(
         result = execution.results[run.id]
         records = [] if execution is batch else _records(tool, execution)
         bases = execution.buffers.get(run.id, {})
-        findings += [_finding(subject, tool, fixture, run, r, bases) for r in distinct_faults(records)]
+        findings += [_finding(subject, tool, fixture, run, r, bases, seed) for r in distinct_faults(records)]
         if result.status is RunStatus.LEFT_OUT:
             short.append(result.error)
         elif result.status is RunStatus.REFUSED_MEMORY:
@@ -257,13 +293,16 @@ def _finding(
     run: Run,
     record: ToolRecord,
     bases: Mapping[str, int],
+    seed: int,
     *more: tuple[str, str],
 ) -> Finding:
     """fixture: the one that repeats it, None where it takes them all. bases: where the run's buffers lie."""
     where = f"thread {record.thread} of block {record.block}" if record.block and record.thread else ""
     called = [("called at", ", from ".join(map(str, record.inlined_at)))] if record.inlined_at else []
+    scheduled = [(SCHEDULE, str(seed))] if seed else []
     details = [
         *more,
+        *scheduled,
         *called,
         *((f"access {number}", text) for number, text in enumerate(record.accesses, 1)),
     ]
@@ -285,7 +324,7 @@ def _finding(
         where=where,
         repeat=(
             f"python -m verify sanitize --tool {tool} {subject.argument}{chosen} "
-            f"--device {subject.device.name}"
+            f"--device {subject.device.name}{f' --seeds {seed + 1}' if seed else ''}"
         ),
         details=tuple(details),
     )

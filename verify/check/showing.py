@@ -13,13 +13,17 @@ from verify.finding.finding import Finding
 from verify.finding.kind import FaultKind
 from verify.wire.run import Run
 
+SCHEDULE = "schedule"
+"""The detail of a finding that only another schedule shows: the seed of that schedule."""
+
 
 @dataclass(frozen=True)
 class Showing:
     """runs: what the pack holds. judged: the runs whose outputs are held against their bounds.
 
     same: runs whose outputs must have the same bits, the first against each other one. row: of them, (row,
-    rows) of a batch that the others are alone. seed: a schedule that must give the same bits as the first.
+    rows) of a batch that the others are alone. schedule: the seed that the runs are scheduled by. seed: of a
+    second schedule, which must give the same bits as the first.
     alarms: patterns (grep -E) of what the harness prints. tool: looks on. swept: every runtime call is made
     to fail in turn. suite: only the suite itself can show it.
     """
@@ -28,6 +32,7 @@ class Showing:
     judged: tuple[Run, ...] = ()
     same: tuple[Run, ...] = ()
     row: tuple[int, int] | None = None
+    schedule: int = 0
     seed: int = 0
     alarms: tuple[str, ...] = ()
     tool: Tool | None = None
@@ -108,7 +113,8 @@ def _plain(
         last = max((i for i, run in enumerate(every) if run.case is case), default=-1)
         runs = tuple(every[: last + 1]) or own
     if finding.check in TOOLS:
-        return Showing(runs, tool=next(tool for tool in TOOLS if tool == finding.check))
+        schedule = int(dict(finding.details).get(SCHEDULE, "0"))
+        return Showing(runs, schedule=schedule, tool=next(tool for tool in TOOLS if tool == finding.check))
     named = finding.where.removeprefix("run ")
     if named in by_id:
         return _judged([by_id[named]])

@@ -57,6 +57,7 @@ class Subject:
 
     cases: fixture -> profile -> case, in file order. folder: scratch for packs and outputs, emptied by the
     caller. argument: how the kernel is named on a command line (its name, or the path of a user's contract).
+    seeds: how many schedules determinism and the tools try where a seed decides, 0 for each one's usual.
     progress: told one line at a time what is going on. strict: warnings count as findings. plans: asks the
     launcher's plan for symbol values that no fixture has; raises PlanError. offers: the same, with an empty
     answer for what the plan refuses. bases: by fixture, what refusals start from, selected or not.
@@ -70,6 +71,7 @@ class Subject:
     folder: Path
     argument: str = ""
     strict: bool = False
+    seeds: int = 0
     progress: Callable[[str], None] = lambda _: None
     environment: Mapping[str, str] = field(default_factory=dict)
     plans: PlanQuestion = lambda asked: [{} for _ in asked]

@@ -12,6 +12,7 @@ import typer
 from verify.check.specs import CHECKS
 from verify.cli.console import fail
 from verify.contract.discovery import find_contracts, own_contract_files
+from verify.device.interface import Capability, Device
 
 
 def _complete_kernel(incomplete: str) -> list[str]:
@@ -74,6 +75,17 @@ Architecture = Annotated[
         "--arch", metavar="sm_XX", help="Build for this architecture, not the device's.", show_default=False
     ),
 ]
+Seeds = Annotated[
+    int | None,
+    typer.Option(
+        "--seeds",
+        metavar="N",
+        min=2,
+        max=1_000_000,
+        help="On the CPU device, run the tools and determinism under N schedules.",
+        show_default=False,
+    ),
+]
 KeepFolder = Annotated[
     Path,
     typer.Option("--findings", metavar="DIR", help="Where reproduction folders of findings are kept."),
@@ -101,6 +113,13 @@ def require_folder(findings: Path) -> None:
         for folder in made:
             with suppress(OSError):
                 folder.rmdir()
+
+
+def schedules(seeds: int | None, device: Device | None) -> int:
+    """How many schedules to try, 0 for the usual ones; a usage error where no seed decides the schedule."""
+    if seeds is not None and device is not None and Capability.SEEDS_SCHEDULES not in device.capabilities:
+        fail(f"--seeds {seeds}: a {device.name} has schedules of its own: use --device cpu")
+    return seeds or 0
 
 
 def contracts(kernels: list[str] | None) -> tuple:  # type: ignore[type-arg]

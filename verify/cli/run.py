@@ -28,6 +28,7 @@ def run(
     check: options.Checks = None,
     strict: options.Strict = False,
     arch: options.Architecture = None,
+    seeds: options.Seeds = None,
     as_json_text: options.Json = False,
     verbose: options.Verbose = False,
     quiet: options.Quiet = False,
@@ -54,7 +55,15 @@ def run(
     chosen = None if isinstance(choice, NoDevice) else choice
     checks = select_checks(check or (), usual_checks(chosen))
     selection = Selection(
-        contracts, options.one_expression(expression), (), checks, strict, arch, findings, ladder
+        contracts,
+        options.one_expression(expression),
+        (),
+        checks,
+        strict,
+        arch,
+        findings,
+        ladder,
+        options.schedules(seeds, chosen),
     )
     with progress_line(quiet) as progress:
         report = run_kernels(selection, chosen, missing, progress)

@@ -30,6 +30,7 @@ def sanitize(
     device: options.DeviceChoice = "auto",
     strict: options.Strict = False,
     arch: options.Architecture = None,
+    seeds: options.Seeds = None,
     as_json_text: options.Json = False,
     verbose: options.Verbose = False,
     quiet: options.Quiet = False,
@@ -53,7 +54,14 @@ def sanitize(
     chosen = None if isinstance(choice, NoDevice) else choice
     missing = choice.reason if isinstance(choice, NoDevice) else ""
     selection = Selection(
-        options.contracts(kernels), options.one_expression(expression), (), tools, strict, arch, findings
+        options.contracts(kernels),
+        options.one_expression(expression),
+        (),
+        tools,
+        strict,
+        arch,
+        findings,
+        seeds=options.schedules(seeds, chosen),
     )
     with progress_line(quiet) as progress:
         report = run_kernels(selection, chosen, missing, progress)

@@ -188,6 +188,7 @@ def run_checks(
         folder,
         argument=argument_of(ready.contract),
         strict=selection.strict,
+        seeds=selection.seeds,
         progress=progress,
         plans=lambda asked: require_plans(ready.build, ready.contract, asked, device.info().sm_count),
         offers=lambda asked: query_plans(ready.build, ready.contract, asked, device.info().sm_count),

@@ -74,7 +74,7 @@ class Selection:
     expression: ``-k`` over fixture names. fixtures: names instead of an expression; both empty means all.
     checks: empty for the device's usual ones. architecture: None builds for the device's own. keep: where a
     folder that reproduces a finding without Python is left; None: nowhere. ladder: every rung of the oracle
-    ladder, so the parity check and token parity as well.
+    ladder, so the parity check and token parity as well. seeds: the schedules to try, 0 for the usual ones.
     """
 
     contracts: tuple[Contract, ...]
@@ -85,6 +85,7 @@ class Selection:
     architecture: str | None = None
     keep: Path | None = None
     ladder: bool = False
+    seeds: int = 0
 
     def select(self, names: Sequence[str]) -> Sequence[str]:
         """The fixtures wanted, of all ``names``. Raises SelectionError when none is."""

@@ -189,7 +189,7 @@ def _run_lines(finding: Finding, name: str, shown: Showing, device: DeviceInfo) 
         arguments_of = finding.repeat.removeprefix("python ").rpartition(" --device ")[0]
         return [*lines, f'exec "$PYTHON" {arguments_of} --device "$DEVICE" --findings again']
     lines.append("rm -rf out again log && mkdir out again")
-    lines += _device_lines(name, shown, device, "out", 0, finding.kind in HANGS)
+    lines += _device_lines(name, shown, device, "out", shown.schedule, finding.kind in HANGS)
     alarms = "|".join(("^@error", *shown.alarms))
     lines.append(f"if grep -E -q {shlex.quote(alarms)} log; then exit 1; fi")
     if shown.seed:
