@@ -1,0 +1,1 @@
+"""Operators: each makes faults of one kind in any CUDA source."""
