@@ -1,6 +1,6 @@
 """The table of PTX: what the CPU device executes, what it refuses and why, asked of its decoder.
 
-``python machine/table/table.py`` prints docs/ptx.md. The instructions are data, ``instructions.txt``.
+``python machine/table/table.py`` prints docs/reference/ptx.md. The instructions are in ``instructions.txt``.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def shown(pattern: str) -> str:
 
 
 def page() -> Iterator[str]:
-    """docs/ptx.md, line by line."""
+    """docs/reference/ptx.md, line by line."""
     table = rows()
     forms = [row.statements() for row in table]
     answers = iter(refusals([s for statements in forms for s in statements]))

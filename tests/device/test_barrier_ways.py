@@ -1,4 +1,4 @@
-"""The table of docs/hardware.md: barriers that threads do not come to, as the CPU device tells them."""
+"""The table of docs/records/hardware.md: barriers that threads do not reach, on the CPU device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of PTX: ptxas accepts what it lists, and docs/ptx.md says of it what the decoder does."""
+"""The table of PTX: ptxas accepts what it lists, and docs/reference/ptx.md is what the decoder does."""
 
 from __future__ import annotations
 
@@ -51,5 +51,5 @@ def test_the_compiler_refuses_what_is_listed_as_later(table: ModuleType, tmp_pat
 
 
 def test_the_page_says_what_the_decoder_does(table: ModuleType) -> None:
-    """A form that was lost or gained since: print the page again (machine/table/table.py > docs/ptx.md)."""
-    assert (ROOT / "docs" / "ptx.md").read_text() == "\n".join(table.page()) + "\n"
+    """A form that was lost or gained since: print it again (python machine/table/table.py)."""
+    assert (ROOT / "docs" / "reference" / "ptx.md").read_text() == "\n".join(table.page()) + "\n"

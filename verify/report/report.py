@@ -68,7 +68,7 @@ class Report:
 
 
 def as_json(report: Report) -> dict[str, Any]:
-    """A report as plain JSON values; the keys are part of the interface (docs/commands.md)."""
+    """A report as plain JSON values; the keys are part of the interface (docs/reference/commands.md)."""
     return {
         "schema": 1,
         "verdict": str(report.verdict),

@@ -1,5 +1,5 @@
 // Six ways in which threads from `n` on do not come to a barrier of their block: barrier_ways WAY N. What compute-sanitizer
-// and the CPU device say of each is in docs/hardware.md.
+// and the CPU device say of each is in docs/records/hardware.md.
 #include <cstdio>
 #include <cstdlib>
 
