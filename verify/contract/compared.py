@@ -12,28 +12,34 @@ from verify.contract.symbols import Expression
 
 @dataclass(frozen=True)
 class Intermediate:
-    """A typed view into a workspace (or output) buffer that can be compared: a split partial.
-
-    offset: byte offset expression (usually a plan value). shape: extents, contiguous.
-    """
+    """A typed view into a workspace (or output) buffer that can be compared: a split partial. Contiguous."""
 
     name: str
+    """The key by which ``observe`` gets its array. Example: ``name="m"``"""
+
     buffer: str
+    """The buffer that it lies in. Example: ``buffer="workspace"``"""
+
     dtype: str
+    """Element type. Example: ``dtype="f32"``"""
+
     shape: tuple[Expression, ...]
+    """Extents, outermost first. Example: ``shape=("rows", "columns")``"""
+
     offset: Expression = 0
+    """Bytes from the buffer's first, usually a plan value. Example: ``offset="16*rows"``"""
 
 
 @dataclass(frozen=True)
 class KernelOracle:
-    """Another kernel as a parity oracle: it runs on the same arrays, under its own contract.
-
-    kernel: that contract's name; its symbols and buffers are named as this contract's. devices: where it
-    runs.
-    """
+    """Another kernel as a parity oracle: it runs on the same arrays, under its own contract."""
 
     kernel: str
+    """That contract's name; its symbols and buffers are named as this contract's.
+    Example: ``kernel="decode_pipeline"``"""
+
     devices: tuple[str, ...] = ("gpu",)
+    """Where it runs. Example: ``devices=("gpu", "cpu")``"""
 
 
 class Bounded(Protocol):
@@ -51,14 +57,19 @@ class Bounded(Protocol):
 
 @dataclass(frozen=True)
 class Effect:
-    """What one fault at each of some positions would do, by query head.
-
-    kind: the position is left out, or taken in although it is dead. row: batch row. heads: slice of the rows
-    of a head axis. positions ``[n]``; size ``[heads, n]``: the largest move of any quantity, in units.
-    """
+    """What one fault at each of some positions would do, by query head."""
 
     kind: Literal["dropped", "added"]
+    """The position is left out, or it counts although it is dead. Example: ``kind="dropped"``"""
+
     row: int
+    """Batch row. Example: ``row=0``"""
+
     heads: slice
+    """Rows of a head axis. Example: ``heads=slice(0, 4)``"""
+
     positions: np.ndarray
+    """``[n]``, absolute. Example: ``positions=np.arange(64)``"""
+
     size: np.ndarray
+    """``[heads, n]``: the largest move of any quantity, in units. Example: ``size=np.ones((4, 64))``"""

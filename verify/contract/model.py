@@ -34,140 +34,239 @@ OverRead = Literal["strict", "masked"]
 
 @dataclass(frozen=True)
 class Buffer:
-    """One device buffer: an exact-size allocation that the kernel gets a pointer to.
-
-    dtype: element type, a key of :data:`verify.contract.formats.FORMATS` (``bf16``, ``f32``, ``i32``...), or
-    one that a symbol chooses (:class:`DtypeChoice`); ``Case.dtype`` says which it is.
-    shape: extents of the view, outermost first. strides: elements from one index to the next, same length as
-    ``shape``; None means contiguous. The allocation ends with the last element of the view.
-    align: bytes that the base pointer is aligned to, no more: an allocation is placed so that it has exactly
-    the promised alignment when a device can do so.
-    live: for inputs, a function from the case to a boolean mask that broadcasts to ``shape``: True where the
-    kernel may read. It sees the case's arrays (lengths, a block table), not the symbols alone. None: all.
-    promised: for outputs, likewise, the elements that the kernel must write. None: all of the view.
-    overread: overrides the contract's rule for this buffer.
-    given: for an optional argument, an expression over symbols. Where it is 0 the kernel gets a null pointer,
-    ``bytes(buffer)`` is 0, and ``case.given(name)`` is False. None: the argument is never null.
-    """
+    """One device buffer: an exact-size allocation that the kernel gets a pointer to."""
 
     name: str
+    """What expressions, the reference and reports call it. Example: ``name="x"``"""
+
     dtype: str | DtypeChoice
+    """Element type, a key of :data:`verify.contract.formats.FORMATS`, or one that a symbol chooses.
+    Example: ``dtype="bf16"``"""
+
     shape: tuple[Expression, ...]
+    """Extents of the view, outermost first. Example: ``shape=("rows", "columns")``"""
+
     role: Role = "in"
+    """``in``, ``out``, ``inout`` (an input whose new value is compared), or ``workspace``.
+    Example: ``role="out"``"""
+
     strides: tuple[Expression, ...] | None = None
+    """Elements from one index to the next, for each extent; None: contiguous. The allocation ends with the
+    last element of the view.
+    Example: ``strides=("2*columns", 1)``"""
+
     align: int = 16
+    """Bytes that the base pointer is aligned to, a power of two: an allocation is placed so that it has
+    exactly the promised alignment where the device can do so.
+    Example: ``align=4``"""
+
     live: Callable[[Case], np.ndarray] | None = None
+    """For inputs, a function from the case to a boolean mask that broadcasts to ``shape``: True where the
+    kernel may read. It sees the case's arrays (lengths, a block table), not the symbols alone. None:
+    everywhere.
+    Example: ``live=lambda case: np.arange(case["columns"]) < 3``"""
+
     promised: Callable[[Case], np.ndarray] | None = None
+    """For outputs, likewise: True where the kernel must write; elsewhere nothing may change. None:
+    everywhere.
+    Example: ``promised=lambda case: np.arange(case["columns"]) < 3``"""
+
     overread: OverRead | None = None
+    """The contract's rule, overridden for this buffer. Example: ``overread="masked"``"""
+
     given: Expression | None = None
+    """For an optional argument, an expression over symbols. Where it is 0 the kernel gets a null pointer,
+    ``bytes(buffer)`` is 0, and ``case.given(name)`` is False. None: the argument is never null.
+    Example: ``given="rows > 1"``"""
+
     doc: str = ""
+    """What a reader of the contract should know of it. Example: ``doc="low nibble first"``"""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How the launcher's decisions are asked for, on the host, without a launch.
-
-    call: a C++ expression-bodied snippet is never taken from a fixture; this names a function of the source
-    with the signature ``cudaError_t function(const struct*, int sm_count, result*)`` where ``struct`` is the
-    launcher's argument struct, or ``cudaError_t function(args..., result*)`` when ``args`` is given.
-    fields: the integer members of ``result`` that become symbols (``tile``, ``num_splits``, ...).
-    boundaries: from (case symbols with plan values, batch row) to the split edges as absolute positions,
-    ascending, first = low edge of the live band, last = its end. The suite checks that they cover the band
-    exactly once.
-    promised: field -> expression over symbols and fields that it must equal ({"grid": "ceil_div(N, 16)"}).
-    slot: from (case, absolute position) to the slot that holds it, to draw and name positions.
-    """
+    """A host function that states the launcher's decisions without a launch."""
 
     function: str
+    """``cudaError_t function(const struct*, int sm_count, result*)``, where ``struct`` is the launcher's
+    own, or ``cudaError_t function(args..., result*)`` when ``args`` is given.
+    Example: ``function="softmax_plan"``"""
+
     result: str
+    """The struct that it fills. Example: ``result="softmax_plan_result"``"""
+
     fields: tuple[str, ...]
+    """Integer members of ``result``, which expressions may name.
+    Example: ``fields=("tile", "num_splits")``"""
+
     args: tuple[Expression, ...] | None = None
+    """As for ``Launcher``, with ``"sm_count"`` for the number of multiprocessors; None: the launcher's
+    struct.
+    Example: ``args=("x", "rows", "sm_count")``"""
+
     boundaries: Callable[[Case, int], list[int]] | None = None
+    """From the case and a batch row to the split edges as absolute positions, ascending, from the low edge
+    of the live band to its end. The suite checks that they cover the band exactly once.
+    Example: ``boundaries=lambda case, row: [0, 64, 128]``"""
+
     promised: Mapping[str, Expression] = field(default_factory=dict)
+    """Field to the expression over symbols and fields that it must equal.
+    Example: ``promised={"tile": 32}``"""
+
     slot: Callable[[Case, int], int] | None = None
+    """From the case and an absolute position to the slot that holds it, to draw and name positions.
+    Example: ``slot=lambda case, position: position % case["capacity"]``"""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """One way to fill the inputs.
-
-    generate: (case without arrays, generator) -> {buffer: real values over the view}, float64 or integers.
-    Values are rounded to the buffer's format afterwards, so the reference sees what the kernel sees. Raw
-    storage arrays (the format's storage dtype with a name ending in ``:raw``) are taken as they are.
-    pins: one sentence: which faults this profile makes visible.
-    control_path: the data takes a path through the kernel of its own, so the tools run it too; the first
-    profile of a contract always counts as one.
-    """
+    """One way to fill the inputs."""
 
     name: str
+    """Stands in reports and in ``exact``. Example: ``name="normal"``"""
+
     generate: Callable[[Case, np.random.Generator], dict[str, np.ndarray]]
+    """From the case, without arrays, and a generator to real values of every input over its view, float64 or
+    integers. They are rounded to the buffer's format afterwards, so the reference sees what the kernel sees.
+    A name that ends in ``:raw`` gives storage bits as they are.
+    Example: ``generate=lambda case, g: {"x": g.standard_normal((case["rows"], case["columns"]))}``"""
+
     pins: str
+    """One sentence: which faults this profile makes visible. Example: ``pins="Wrong arithmetic."``"""
+
     control_path: bool = False
+    """The data takes a path of its own through the kernel, so the tools run it too; the first profile of a
+    contract always counts as one.
+    Example: ``control_path=True``"""
 
 
 @dataclass(frozen=True)
 class Contract:
-    """What one kernel promises. See the fields; ``docs/contracts.md`` is the tutorial.
-
-    reference: case -> {quantity: float64 array}. The truth, by formulae independent of the kernel's own.
-    error_model: case -> {quantity: Tracked}: the same quantities computed with
-    :class:`verify.oracle.tracked.Tracked` arithmetic, rounding where the kernel rounds; its ``bound`` is the
-    tolerance of each element. A quantity is an output buffer's name or a key of ``observe``.
-    observe: from (case, raw intermediate arrays) to comparable invariants ({"partial_out": O / l, ...}).
-    exact: (profile, quantity) pairs that are compared for bit equality.
-    drift: how far outputs may move when dead bytes or the schedule change, in units of their bound; 0 means
-    bit-identical.
-    batch: the symbol that counts independent rows; buffers whose first extent is that symbol are sliced for
-    the row-alone-against-batch determinism test. None: no such test, and the report says so.
-    pinned: symbol overrides that pin every data-independent choice for that test ({"splits": "num_splits"}).
-    captured_at: symbols whose values live in device memory only (lengths), with the value that a CUDA graph
-    is captured at before it is replayed at the fixture's; empty: the graph test replays at the same values.
-    row_reads: buffer -> expression: how often each live row (last dimension) is read in one launch, for the
-    traffic check; ``row`` may be a function from the case to an integer array over the rows.
-    instantiations: what the compiler makes of the kernel's templates, by name, each with an expression over
-    symbols and plan that is true where it runs ({"attend<64>": "D == 64"}). The report says which ones ran;
-    one that no fixture runs makes the verdict inconclusive.
-    effects: (case, unit of every quantity) -> what a dropped or an added position would do, for visibility
-    (:mod:`verify.oracle.visibility`); None: visibility is reported as not available.
-    exact_reference: (case, quantity, index) -> that element as an mpmath number; None: no mpmath rung.
-    parity: op-parity oracles by name: a function from the case to {quantity: Tracked}, whose bound is the
-    oracle's own distance from the truth, or another kernel (:class:`KernelOracle`).
-    axes: quantity -> names of its axes, for messages ({"out": ("batch", "head", "dim")}).
-    locate: (case, quantity, index) -> further coordinates of an element ("split 2, positions 128..191, slots
-    0..63"), for messages.
-    directory, file: where the contract stands, set when it is loaded. Two contracts may have one name: what
-    is kept by contract is kept by its file.
-    """
+    """What one kernel promises."""
 
     name: str
+    """A lower-case identifier; the fixtures are in ``NAME.toml``. Example: ``name="row_softmax"``"""
+
     source: str
+    """The production file, beside the contract. Example: ``source="row_softmax.cu"``"""
+
     symbols: tuple[Symbol | str, ...]
+    """What a fixture gives; a bare name is a required positive integer.
+    Example: ``symbols=("rows", "columns", Symbol("eps", "float", default=1e-5))``"""
+
     buffers: tuple[Buffer, ...]
+    """Every pointer that the kernel gets.
+    Example: ``buffers=(Buffer("x", "f32", ("rows",)), Buffer("y", "f32", ("rows",), "out"))``"""
+
     entry: Entry | tuple[Entry, ...]
+    """What is called; of several, one after the other on one stream.
+    Example: ``entry=Launcher("k_launch", ("x", "y", "rows", "stream"))``"""
+
     reference: Callable[[Case], dict[str, np.ndarray]]
+    """The truth by quantity, float64, by formulae independent of the kernel's own.
+    Example: ``reference=lambda case: {"y": 2 * case.f64("x")}``"""
+
     error_model: Callable[[Case], Mapping[str, Bounded]]
+    """The same quantities in :class:`verify.oracle.tracked.Tracked` arithmetic, rounding where the kernel
+    rounds; its ``bound`` is the tolerance of each element. A quantity is an output's name or a key of
+    ``observe``.
+    Example: ``error_model=lambda case: {"y": 2 * t.exact(case.f64("x"))}``"""
+
     profiles: tuple[Profile, ...] = ()
+    """Ways to fill the inputs; empty: the default ones, for floating-point inputs alone.
+    Example: ``profiles=(Profile("ones", lambda case, g: {"x": np.ones(case["rows"])}, "Wrong counts."),)``"""
+
     plan: Plan | None = None
+    """How the launcher's decisions are asked for. Example: ``plan=Plan("k_plan", "k_result", ("tile",))``"""
+
     intermediates: tuple[Intermediate, ...] = ()
+    """Partial results in a workspace; they go with ``observe``.
+    Example: ``intermediates=(Intermediate("m", "x", "f32", ("rows",)),)``"""
+
     observe: Callable[[Case, dict[str, np.ndarray]], dict[str, np.ndarray]] | None = None
+    """From the case and the intermediates' values to quantities that do not depend on the kernel's own
+    choices.
+    Example: ``observe=lambda case, raw: {"lse": raw["m"] + np.log(raw["l"])}``"""
+
     exact: tuple[tuple[str, str], ...] = ()
+    """(Profile, quantity) pairs that are compared for bit equality.
+    Example: ``exact=(("integers", "y"),)``"""
+
     overread: OverRead = "strict"
+    """``strict``: dead elements may not be read; ``masked``: they may, inside their allocation, but must not
+    reach an output.
+    Example: ``overread="masked"``"""
+
     drift: float = 0.0
+    """How far outputs may move when dead bytes, the schedule, what runs beside or the rest of the batch
+    change, in units of their bound; 0: not by a bit.
+    Example: ``drift=1.0``"""
+
     refusals: tuple[Refusal, ...] = ()
+    """Bad input that must be refused, one for each guard.
+    Example: ``refusals=(Refusal("null", null=("x",)),)``"""
+
     batch: str | None = None
+    """The symbol that counts independent rows; buffers whose first extent it is are sliced to run each row
+    alone. None: no such test, and the report says so.
+    Example: ``batch="rows"``"""
+
     pinned: Mapping[str, Expression] = field(default_factory=dict)
+    """Symbol overrides that hold every data-independent choice still for that test.
+    Example: ``pinned={"columns": "columns"}``"""
+
     captured_at: Mapping[str, Expression] = field(default_factory=dict)
+    """Symbols whose values live in device memory alone (lengths), with the value at which a CUDA graph is
+    captured before it is replayed at the fixture's; empty: it is replayed at the same values.
+    Example: ``captured_at={"rows": 1}``"""
+
     row_reads: Mapping[str, Expression | Callable[[Case], np.ndarray]] = field(default_factory=dict)
+    """Buffer to how often each live row (last dimension) is read in one call, for the check traffic: an
+    expression, or a function from the case to integers over the rows.
+    Example: ``row_reads={"x": 3}``"""
+
     instantiations: Mapping[str, Expression] = field(default_factory=dict)
+    """The kernel's template instantiations, by any name, each with an expression that is true where it runs.
+    The report counts those that ran; one that no fixture runs makes the verdict inconclusive.
+    Example: ``instantiations={"attend<64>": "columns == 64"}``"""
+
     architectures: tuple[str, ...] = ("sm_80", "sm_90")
+    """What the CPU device verifies, one after the other; a GPU verifies its own. From sm_80 on.
+    Example: ``architectures=("sm_90a",)``"""
+
     nvcc_flags: tuple[str, ...] = ()
+    """Further options of the compiler, one word each; folders of ``-I`` are relative to the contract.
+    Example: ``nvcc_flags=("-Iinclude", "-DHEADS=16")``"""
+
     effects: Callable[[Case, Mapping[str, np.ndarray]], Iterable[Effect]] | None = None
+    """From the case and the unit of every quantity to what a dropped or an added position would do; None:
+    visibility is reported as not available.
+    Example: ``effects=lambda case, unit: [Effect("dropped", 0, slice(1), np.arange(1), np.ones((1, 1)))]``"""
+
     exact_reference: Callable[[Case, str, tuple[int, ...]], mpf] | None = None
+    """From the case, a quantity and an index to that element as an mpmath number; None: no mpmath rung.
+    Example: ``exact_reference=lambda case, quantity, index: 2 * mpf(case.f64("x")[index])``"""
+
     parity: Mapping[str, Callable[[Case], Mapping[str, Bounded]] | KernelOracle] = field(default_factory=dict)
+    """Op-parity oracles by name: a function from the case to quantities, whose bound is the oracle's own
+    distance from the truth, or another kernel.
+    Example: ``parity={"library": KernelOracle("library_softmax")}``"""
+
     axes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Quantity to the names of its axes, for messages. Example: ``axes={"y": ("row", "column")}``"""
+
     locate: Callable[[Case, str, tuple[int, ...]], str] | None = None
+    """From the case, a quantity and an index to further coordinates of the element, for messages.
+    Example: ``locate=lambda case, quantity, index: f"tile {index[-1] // 32}"``"""
+
     directory: Path = Path()
+    """The folder of the contract, set when it is loaded; not given.
+    Example: ``directory=Path("my_kernels")``"""
+
     file: Path = Path()
+    """The contract's file, likewise. Two contracts may have one name: what is kept by contract is kept by
+    its file.
+    Example: ``file=Path("my_kernels/row_softmax_contract.py")``"""
 
     def symbol(self, name: str) -> Symbol | None:
         """The declared symbol of that name, or None."""
@@ -193,22 +292,34 @@ class Contract:
 
 @dataclass(frozen=True)
 class Case:
-    """One kernel x fixture x profile.
+    """One kernel x fixture x profile: what the functions of a contract are called with.
 
-    symbols: the fixture's values, resolved: int, float, or a tuple of ints for ``ints`` symbols.
-    plan: the launcher's decisions for these symbols (empty when the contract has no plan).
-    arrays: raw storage arrays by buffer name, of the buffer's view shape and its format's storage dtype
-    (``uint16`` for bf16, ...). Elements outside the live mask are meaningless and never reach a device.
-    sparse: the allocation is larger than what is worth filling; only live runs and the bytes around them are.
+    A profile's ``generate`` gets it without arrays; every other function gets it whole.
     """
 
     contract: Contract
+    """What is verified. Example: ``case.contract.buffer("y")``"""
+
     fixture: str
+    """The fixture's name. Example: ``case.fixture``"""
+
     profile: str
+    """The profile's name. Example: ``case.profile``"""
+
     symbols: Mapping[str, Any]
+    """The fixture's values, resolved: int, float, or a tuple of ints. Example: ``case.symbols["rows"]``"""
+
     plan: Mapping[str, int] = field(default_factory=dict)
+    """The launcher's decisions for these symbols; empty without a plan. Example: ``case.plan``"""
+
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+    """Storage arrays by buffer, of its view's shape and its format's storage type (``uint16`` for bf16).
+    Elements outside the live mask mean nothing and never reach a device.
+    Example: ``case.arrays["x"]``"""
+
     sparse: bool = False
+    """The allocation is larger than what is worth filling: live runs and the bytes around them are written.
+    Example: ``case.sparse``"""
 
     @property
     def id(self) -> str:

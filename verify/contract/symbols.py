@@ -11,25 +11,35 @@ SymbolKind = Literal["int", "float", "ints"]
 
 @dataclass(frozen=True)
 class Symbol:
-    """One value that a fixture gives: a shape, a window, a list of lengths.
-
-    kind: ``int``, ``float``, or ``ints`` (a list of integers, such as one length a batch row).
-    default: expression used when a fixture is silent; None makes the symbol required.
-    minimum / choices: what the schema check accepts.
-    doc: one line, shown by ``verify list`` and in schema errors.
-    """
+    """One value that a fixture gives: a shape, a window, a list of lengths."""
 
     name: str
+    """What expressions and ``case["..."]`` call it. Example: ``name="window"``"""
+
     kind: SymbolKind = "int"
+    """``int``, ``float``, or ``ints``: a list of integers, one a batch row. Example: ``kind="ints"``"""
+
     default: Expression | float | None = None
+    """Value or expression for a fixture that is silent; None makes the symbol required.
+    Example: ``default="columns"``"""
+
     minimum: int | None = None
+    """The least value that a fixture may give. Example: ``minimum=0``"""
+
     choices: tuple[int, ...] = ()
+    """The only values that a fixture may give; empty: any. Example: ``choices=(16, 32)``"""
+
     doc: str = ""
+    """One line, shown by ``verify list --json`` and in messages about fixtures.
+    Example: ``doc="weights that share a scale"``"""
 
 
 @dataclass(frozen=True)
 class DtypeChoice:
-    """An element type that a symbol chooses: its value is the index into ``choices``."""
+    """An element type that a symbol chooses."""
 
     symbol: str
+    """The symbol whose value is the index into ``choices``. Example: ``symbol="output"``"""
+
     choices: tuple[str, ...]
+    """Element types, by index. Example: ``choices=("bf16", "f32")``"""
