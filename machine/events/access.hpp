@@ -52,19 +52,19 @@ struct Access {
   Scope scope = Scope::none;
   CacheOp cache = CacheOp::none;
   Shape shape = Shape::scattered;
-  bool generic = false;        // the instruction used a generic address
-  std::uint8_t components = 1; // vector length: 1, 2, 4 or 8
-  std::uint32_t width = 4;     // bytes a lane in all (components * component size): 1 to 32; the alignment asked for
-  Mask lanes = 0;              // lanes that take part; never 0
-  // Bit l (l in lanes): lane l does not go on where the lane before it (of `lanes`) ended. The runs that begin at set bits
-  // are contiguous memory. For shape contiguous it is 1. For uniform it equals `lanes`.
+  bool generic = false;         // the instruction used a generic address
+  std::uint8_t components = 1;  // vector length: 1, 2, 4 or 8
+  std::uint32_t width = 4;      // bytes a lane in all (components * component size): 1 to 32; the alignment asked for
+  Mask lanes = 0;               // lanes that take part; never 0
+  // Bit l (l in lanes): lane l does not go on where the lane before it (of `lanes`) ended. The runs that begin at set
+  // bits are contiguous memory. For shape contiguous it is 1. For uniform it equals `lanes`.
   Mask breaks = 0;
   const std::uint64_t* address = nullptr;  // [32]
   Component data[8];                       // stores and atomics: the operand; base null otherwise
-  // What is undefined: of a store's or atomic's operand (told to the checks), and of what a load or atomic gives (told by
-  // them). Null when nobody follows undefined values.
+  // What is undefined: of a store's or atomic's operand (told to the checks), and of what a load or atomic gives (told
+  // by them). Null when nobody follows undefined values.
   Undefined* undefined = nullptr;
-  Merge merge{};                           // atomics: how operand and memory make the new value
+  Merge merge{};  // atomics: how operand and memory make the new value
 
   unsigned first_lane() const { return static_cast<unsigned>(std::countr_zero(lanes)); }
 

@@ -27,8 +27,8 @@ enum class BulkKind : std::uint8_t {
   prefetch,  // reads global memory into the cache, completes for nobody
 };
 
-// One bulk copy of one thread. It reads and writes between its issue and its completion; the machine does both as late as
-// what waits for it allows.
+// One bulk copy of one thread. It reads and writes between its issue and its completion; the machine does both as late
+// as what waits for it allows.
 struct BulkCopy {
   std::uint64_t id = 0;  // of those that are done: ascending in a block, from 0
   std::uint32_t pc = 0, warp = 0, lane = 0;
@@ -55,7 +55,8 @@ struct BulkCopy {
       }
       const std::uint64_t shared = kind == BulkKind::store ? p.from : p.to;
       for (std::uint32_t at = 0; at < p.bytes;) {
-        const std::uint32_t bytes = std::min<std::uint32_t>(p.bytes - at, 16 - static_cast<std::uint32_t>((shared + at) & 15));
+        const std::uint32_t bytes =
+            std::min<std::uint32_t>(p.bytes - at, 16 - static_cast<std::uint32_t>((shared + at) & 15));
         const std::uint64_t there = swizzled(shared + at, swizzle);
         if (kind == BulkKind::store) f(there, p.to + at, bytes);
         else f(p.from == 0 ? 0 : p.from + at, there, bytes);
@@ -93,7 +94,8 @@ struct BulkCopy {
         continue;
       }
       for (std::uint32_t at = 0; at < p.bytes;) {
-        const std::uint32_t bytes = std::min<std::uint32_t>(p.bytes - at, 16 - static_cast<std::uint32_t>((address + at) & 15));
+        const std::uint32_t bytes =
+            std::min<std::uint32_t>(p.bytes - at, 16 - static_cast<std::uint32_t>((address + at) & 15));
         add(swizzled(address + at, swizzle), bytes);
         at += bytes;
       }

@@ -34,7 +34,8 @@ struct Undefined {
 // How an atomic makes a new value of the old one and its operand, as far as undefined bits go.
 enum class Merge : std::uint8_t { replace, and_, or_, xor_, any };
 
-// What an undefined value decides. `stored`: it comes to memory, where nobody follows it; `printed`: by the kernel's printf.
+// What an undefined value decides. `stored`: it comes to memory, where nobody follows it; `printed`: by the kernel's
+// printf.
 enum class UndefinedUse : std::uint8_t { branch, address, members, control, stored, printed };
 
 // How far undefined values are followed.

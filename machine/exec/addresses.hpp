@@ -1,15 +1,15 @@
 // The addresses of 32 lanes: formed from a register and an offset, and how they lie to each other.
 #pragma once
 
-#include "memory/address_space.hpp"
 #include "exec/lanes.hpp"
+#include "memory/address_space.hpp"
 
 namespace machine {
 
 #if MACHINE_AVX512
 
-// The addresses of an access eight by eight, as they were formed. Looking at them here and not in memory matters: reading
-// back what was just written, shifted by a lane, waits until the write is done.
+// The addresses of an access eight by eight, as they were formed. Looking at them here and not in memory matters:
+// reading back what was just written, shifted by a lane, waits until the write is done.
 using AddressVectors = __m512i[4];
 
 // Shape and breaks of an access whose lanes, width and address are set.
@@ -47,7 +47,8 @@ inline void classify(Access& a) {
   for (unsigned l = 1; l < kWarp; ++l) jumps |= static_cast<Mask>(a.address[l] != a.address[l - 1] + a.width) << l;
   for (unsigned l = 0; l < kWarp; ++l) different |= static_cast<Mask>(a.address[l] != first) << l;
   a.breaks = (jumps | ~(a.lanes << 1)) & a.lanes;
-  const bool one_run = a.breaks == 1 && a.lanes == kFullMask, one_place = a.breaks == a.lanes && (different & a.lanes) == 0;
+  const bool one_run = a.breaks == 1 && a.lanes == kFullMask,
+             one_place = a.breaks == a.lanes && (different & a.lanes) == 0;
   a.shape = one_run ? Shape::contiguous : one_place ? Shape::uniform : Shape::scattered;
 }
 
@@ -56,10 +57,10 @@ inline void classify(Access& a) {
 // The register that addresses come from, and what is added to it.
 struct AddressSource {
   Slot base = 0;
-  unsigned width = 8;         // bytes of the register
+  unsigned width = 8;  // bytes of the register
   std::int64_t offset = 0;
-  bool narrow = false;        // register and offset give 32 bits, as shared memory's addresses have
-  std::uint64_t origin = 0;   // added then: where the storage begins
+  bool narrow = false;       // register and offset give 32 bits, as shared memory's addresses have
+  std::uint64_t origin = 0;  // added then: where the storage begins
 };
 
 inline AddressSource shared_source(const Warp& w, Slot base, unsigned width, std::int64_t offset) {
@@ -80,7 +81,8 @@ inline void form(const Warp& w, const AddressSource& from, std::uint64_t* addres
     const auto* base = w.at<const std::uint64_t>(from.base);
     const __m512i offset = _mm512_set1_epi64(from.offset), kept = _mm512_set1_epi64(from.narrow ? 0xffffffffll : -1ll);
     for (unsigned g = 0; g < 4; ++g)
-      v[g] = _mm512_add_epi64(origin, _mm512_and_si512(kept, _mm512_add_epi64(_mm512_load_si512(base + 8 * g), offset)));
+      v[g] =
+          _mm512_add_epi64(origin, _mm512_and_si512(kept, _mm512_add_epi64(_mm512_load_si512(base + 8 * g), offset)));
   } else {
     const auto* base = w.at<const std::uint32_t>(from.base);
     const __m256i offset = _mm256_set1_epi32(static_cast<int>(from.offset));
@@ -95,10 +97,12 @@ inline void form(const Warp& w, const AddressSource& from, std::uint64_t* addres
   if (from.width == 8) {
     const auto* base = w.at<const std::uint64_t>(from.base);
     const std::uint64_t kept = from.narrow ? 0xffffffffu : ~std::uint64_t{0};
-    for (unsigned l = 0; l < kWarp; ++l) address[l] = from.origin + ((base[l] + static_cast<std::uint64_t>(from.offset)) & kept);
+    for (unsigned l = 0; l < kWarp; ++l)
+      address[l] = from.origin + ((base[l] + static_cast<std::uint64_t>(from.offset)) & kept);
   } else {
     const auto* base = w.at<const std::uint32_t>(from.base);
-    for (unsigned l = 0; l < kWarp; ++l) address[l] = from.origin + static_cast<std::uint32_t>(base[l] + static_cast<std::uint32_t>(from.offset));
+    for (unsigned l = 0; l < kWarp; ++l)
+      address[l] = from.origin + static_cast<std::uint32_t>(base[l] + static_cast<std::uint32_t>(from.offset));
   }
   classify(a);
 #endif

@@ -4,8 +4,8 @@
 
 namespace machine {
 
-// Immediate post-dominators, as in Cooper, Harvey and Kennedy, "A simple, fast dominance algorithm" (2001), on the reversed
-// graph with the end of the thread for its root.
+// Immediate post-dominators, as in Cooper, Harvey and Kennedy, "A simple, fast dominance algorithm" (2001), on the
+// reversed graph with the end of the thread for its root.
 std::vector<std::uint32_t> FlowGraph::meeting_points() const {
   const std::uint32_t root = end();
   std::vector<std::vector<std::uint32_t>> before(root + 1);
@@ -69,7 +69,9 @@ std::vector<std::uint32_t> FlowGraph::barriers_between(std::uint32_t from, std::
   return found;
 }
 
-bool FlowGraph::meet_in_life(std::uint32_t meeting) const { return meeting != kNever && meeting != end() && !blocks[meeting].only_ends; }
+bool FlowGraph::meet_in_life(std::uint32_t meeting) const {
+  return meeting != kNever && meeting != end() && !blocks[meeting].only_ends;
+}
 
 BarrierRegion region_of(const FlowGraph& graph, std::uint32_t meeting, std::uint32_t taken, std::uint32_t next) {
   if (!graph.meet_in_life(meeting)) return {};

@@ -8,8 +8,8 @@
 
 namespace machine {
 
-// What lies on one side of a branch and not on the other: barriers of the whole block and calls of functions with some, by
-// statement, before the place where both sides meet again. A thread that takes the other side passes them by.
+// What lies on one side of a branch and not on the other: barriers of the whole block and calls of functions with some,
+// by statement, before the place where both sides meet again. A thread that takes the other side passes them by.
 struct BarrierRegion {
   std::vector<std::uint32_t> barriers;
   bool past_when_taken = false;  // the branch that is taken leads past them
@@ -40,8 +40,9 @@ struct FlowGraph {
   std::vector<std::uint32_t> barriers_between(std::uint32_t from, std::uint32_t to) const;
 };
 
-// The region of a branch in a block that goes to `taken` or to `next`; no barriers where it passes none by. An early return
-// passes none by: its sides meet again only in the end of the thread, and threads that have ended are not waited for.
+// The region of a branch in a block that goes to `taken` or to `next`; no barriers where it passes none by. An early
+// return passes none by: its sides meet again only in the end of the thread, and threads that have ended are not waited
+// for.
 BarrierRegion region_of(const FlowGraph& graph, std::uint32_t meeting, std::uint32_t taken, std::uint32_t next);
 // The same for an indexed branch that goes to one of `targets`.
 BarrierRegion region_of(const FlowGraph& graph, std::uint32_t meeting, const std::vector<std::uint32_t>& targets);

@@ -33,16 +33,24 @@ void fill_launch_specials(Warp& w, const Worker& k) {
   put(w, Special::tid_y, [&](unsigned l) { return (first + l) / b.x % b.y; });
   put(w, Special::tid_z, [&](unsigned l) { return (first + l) / b.x / b.y; });
   const std::pair<Special, std::uint64_t> uniform[] = {
-      {Special::ntid_x, b.x},     {Special::ntid_y, b.y},     {Special::ntid_z, b.z},
-      {Special::nctaid_x, g.x},   {Special::nctaid_y, g.y},   {Special::nctaid_z, g.z},
-      {Special::warpid, w.index}, {Special::nwarpid, 64},     {Special::nsmid, k.options->multiprocessors},
+      {Special::ntid_x, b.x},
+      {Special::ntid_y, b.y},
+      {Special::ntid_z, b.z},
+      {Special::nctaid_x, g.x},
+      {Special::nctaid_y, g.y},
+      {Special::nctaid_z, g.z},
+      {Special::warpid, w.index},
+      {Special::nwarpid, 64},
+      {Special::nsmid, k.options->multiprocessors},
       {Special::gridid, k.request->operation},
       {Special::dynamic_smem_size, k.request->dynamic_shared},
       {Special::total_smem_size, k.request->kernel->shared().declared + k.request->dynamic_shared},
       // With what the system keeps for itself.
       {Special::aggr_smem_size, k.request->kernel->shared().declared + k.request->dynamic_shared + 1024},
-      {Special::envreg1, k.grid_workspace >> 32}, {Special::envreg2, k.grid_workspace},
-      {Special::zero, 0},         {Special::one, 1}};
+      {Special::envreg1, k.grid_workspace >> 32},
+      {Special::envreg2, k.grid_workspace},
+      {Special::zero, 0},
+      {Special::one, 1}};
   for (const auto& [s, v] : uniform) put_all(w, s, v);
   put(w, Special::laneid, [](unsigned l) { return l; });
   put(w, Special::lanemask_eq, [](unsigned l) { return 1u << l; });
@@ -66,7 +74,8 @@ void start_block(Block& block, Worker& k, std::uint64_t index, std::uint32_t slo
   const auto& program = *k.program;
   const SharedLayout& layout = k.request->kernel->shared();
   const std::uint32_t threads = static_cast<std::uint32_t>(b.count());
-  const std::uint32_t extent = std::max(layout.extent, k.request->dynamic_shared != 0 ? layout.dynamic_base + k.request->dynamic_shared : 0);
+  const std::uint32_t extent =
+      std::max(layout.extent, k.request->dynamic_shared != 0 ? layout.dynamic_base + k.request->dynamic_shared : 0);
   auto& space = AddressSpace::instance();
   if (block.shared_bytes < extent || block.shared == nullptr) {
     if (block.shared != nullptr) space.on_chip_release(block.shared, block.shared_bytes);
@@ -74,7 +83,8 @@ void start_block(Block& block, Worker& k, std::uint64_t index, std::uint32_t slo
     block.shared = space.on_chip(block.shared_bytes);
   }
   for (const auto& v : layout.variables) std::memset(block.shared + v.base, kUnwritten, v.size);
-  if (k.request->dynamic_shared != 0) std::memset(block.shared + layout.dynamic_base, kUnwritten, k.request->dynamic_shared);
+  if (k.request->dynamic_shared != 0)
+    std::memset(block.shared + layout.dynamic_base, kUnwritten, k.request->dynamic_shared);
   block.warp_count = (threads + kWarp - 1) / kWarp;
   const std::uint64_t local_warp = std::uint64_t{k.local_bytes + 3} / 4 * 4 * kWarp;
   if (block.local_bytes < local_warp * block.warp_count) {
@@ -85,7 +95,8 @@ void start_block(Block& block, Worker& k, std::uint64_t index, std::uint32_t slo
   block.info = BlockInfo{};
   block.info.launch = k.launch;
   block.info.index = index;
-  block.info.id = {static_cast<std::uint32_t>(index % g.x), static_cast<std::uint32_t>(index / g.x % g.y), static_cast<std::uint32_t>(index / g.x / g.y)};
+  block.info.id = {static_cast<std::uint32_t>(index % g.x), static_cast<std::uint32_t>(index / g.x % g.y),
+                   static_cast<std::uint32_t>(index / g.x / g.y)};
   block.info.slot = slot;
   block.info.shared = reinterpret_cast<std::uint64_t>(block.shared);
   block.info.shared_extent = extent;
@@ -157,13 +168,14 @@ std::string waiting(const Block& block, unsigned most) {
       char mask[16];
       std::snprintf(mask, sizeof mask, "0x%08x", f.lanes);
       if (!text.empty()) text += "; ";
-      text += "block (" + std::to_string(block.info.id.x) + "," + std::to_string(block.info.id.y) + "," + std::to_string(block.info.id.z) +
-              ") warp " + std::to_string(w.index) + " lanes " + mask;
+      text += "block (" + std::to_string(block.info.id.x) + "," + std::to_string(block.info.id.y) + "," +
+              std::to_string(block.info.id.z) + ") warp " + std::to_string(w.index) + " lanes " + mask;
       switch (f.wait) {
         case Stop::barrier: {
           const auto& b = block.barriers[f.barrier];
           const std::uint32_t expected = b.expected != 0 ? b.expected : block.alive_threads;
-          text += " waits at barrier " + std::to_string(f.barrier) + ", where " + std::to_string(b.count) + " of " + std::to_string(expected) + " threads have arrived";
+          text += " waits at barrier " + std::to_string(f.barrier) + ", where " + std::to_string(b.count) + " of " +
+                  std::to_string(expected) + " threads have arrived";
           break;
         }
         case Stop::collective: {
@@ -182,8 +194,8 @@ std::string waiting(const Block& block, unsigned most) {
     if (MbarrierBits::at(m.address).bytes == 0) continue;
     char place[24];
     std::snprintf(place, sizeof place, "0x%llx", static_cast<unsigned long long>(m.address - block.info.shared));
-    text += "; the mbarrier at shared " + std::string(place) + " expects " + std::to_string(m.expected) + " bytes in this phase, of which " +
-            std::to_string(m.arrived) + " have arrived";
+    text += "; the mbarrier at shared " + std::string(place) + " expects " + std::to_string(m.expected) +
+            " bytes in this phase, of which " + std::to_string(m.arrived) + " have arrived";
   }
   return text;
 }

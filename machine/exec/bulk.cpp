@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "memory/address_space.hpp"
-#include "exec/memory_access.hpp"
 #include "exec/mbarrier.hpp"
+#include "exec/memory_access.hpp"
 #include "exec/schedule.hpp"
 #include "exec/undefined.hpp"
 #include "exec/undo.hpp"
+#include "memory/address_space.hpp"
 
 namespace machine {
 namespace {
@@ -33,9 +33,7 @@ void fill(std::byte* to, u32 bytes, const PendingBulk& b) {
   for (u32 k = 0; k < bytes; k += b.fill_bytes) std::memcpy(to + k, &b.fill, std::min(b.fill_bytes, bytes - k));
 }
 
-WarpPoint point_of(const PendingBulk& b) {
-  return b.warp->point(*b.inst, Mask{1} << b.copy.lane);
-}
+WarpPoint point_of(const PendingBulk& b) { return b.warp->point(*b.inst, Mask{1} << b.copy.lane); }
 
 void tell_landed(const PendingBulk& b, u64 phase) {
   if (Observer* observer = b.warp->observer) observer->bulk_land(point_of(b), b.copy, phase);
@@ -60,7 +58,8 @@ void land(Warp& waiter, PendingBulk& b) {
   if (!fits) {
     u64 address[kWarp] = {};
     address[b.copy.lane] = b.copy.mbarrier;
-    mbarrier_invalid(*b.warp, *b.inst, Mask{1} << b.copy.lane, address, "more transaction bytes than an mbarrier counts");
+    mbarrier_invalid(*b.warp, *b.inst, Mask{1} << b.copy.lane, address,
+                     "more transaction bytes than an mbarrier counts");
   }
 }
 
@@ -185,7 +184,8 @@ void issue_bulk(const Inst& i, Warp& w, unsigned lane, std::unique_ptr<PendingBu
   c.group = queue.closed(w.index * kWarp + lane);
   if (w.observer != nullptr && !w.observer->bulk_issue(w.point(i, Mask{1} << lane), c)) return drop_bulk(w, *bulk);
   c.each_source([&](u64 address, u64 bytes) { inside(address, bytes, c.reads_shared()); });
-  if (c.kind != BulkKind::prefetch) c.each_destination([&](u64 address, u64 bytes) { inside(address, bytes, c.writes_shared()); });
+  if (c.kind != BulkKind::prefetch)
+    c.each_destination([&](u64 address, u64 bytes) { inside(address, bytes, c.writes_shared()); });
   if (c.kind == BulkKind::prefetch) return;
   ++queue.issued;
   if (bad) return drop_bulk(w, *bulk);
@@ -203,7 +203,8 @@ void issue_bulk(const Inst& i, Warp& w, unsigned lane, std::unique_ptr<PendingBu
 bool land_bulk_of(Warp& waiter, u64 mbarrier) {
   if (!waiter.block->bulk) return false;
   auto& pending = waiter.block->bulk->pending;
-  const auto oldest = std::find_if(pending.begin(), pending.end(), [&](const auto& b) { return b->copy.mbarrier == mbarrier; });
+  const auto oldest =
+      std::find_if(pending.begin(), pending.end(), [&](const auto& b) { return b->copy.mbarrier == mbarrier; });
   if (oldest == pending.end()) return false;
   const auto bulk = std::move(*oldest);
   pending.erase(oldest);
@@ -227,7 +228,8 @@ const Inst* bulk_wait(const Inst& i, Warp& w, Mask mask) {
   if (mask == 0) return &i + 1;
   const auto left = static_cast<u32>(i.imm);
   const BulkQueue& queue = bulk_queue(*w.block);
-  finish_groups(w, mask, i.extra != 0, [&](const PendingBulk& b) { return b.committed && b.copy.group + left < queue.closed(thread_of(b)); });
+  finish_groups(w, mask, i.extra != 0,
+                [&](const PendingBulk& b) { return b.committed && b.copy.group + left < queue.closed(thread_of(b)); });
   if (w.observer != nullptr) w.observer->bulk_wait(w.point(i, mask), left, i.extra != 0);
   return &i + 1;
 }
@@ -237,7 +239,8 @@ void finish_bulk(Warp& w, const Inst& i, Mask lanes) {
   const bool last = w.block->alive_threads == static_cast<u32>(std::popcount(lanes));
   for (const auto& b : pending) {
     // A store that has read its source needs nobody to wait for it: its writes are done when the grid is.
-    const bool goes = b->copy.kind == BulkKind::store ? b->warp == &w && (lanes >> b->copy.lane & 1) != 0 && !b->source_read : last;
+    const bool goes =
+        b->copy.kind == BulkKind::store ? b->warp == &w && (lanes >> b->copy.lane & 1) != 0 && !b->source_read : last;
     if (!goes || w.observer == nullptr) continue;
     FaultEvent e;
     e.fault = Fault::async_not_waited;

@@ -17,24 +17,25 @@ namespace machine {
 enum class BulkConversion : std::uint8_t { none, flush_f32, round_tf32 };
 
 struct PendingBulk {
-  BulkCopy copy;                    // its pieces are those below
+  BulkCopy copy;  // its pieces are those below
   std::vector<BulkPiece> pieces;
   Warp* warp = nullptr;
   const Inst* inst = nullptr;
-  Reducer reduce = nullptr;         // of a copy that reduces
+  Reducer reduce = nullptr;  // of a copy that reduces
   BulkConversion conversion = BulkConversion::none;
-  std::uint64_t fill = 0;           // what is written where nothing is read, an element of fill_bytes
+  std::uint64_t fill = 0;  // what is written where nothing is read, an element of fill_bytes
   std::uint32_t fill_bytes = 8;
-  std::uint32_t bytes = 0;          // that the mbarrier is given
-  bool committed = false;           // belongs to a bulk group that is closed
-  bool source_read = false;         // a store that waits for its writes only
-  std::vector<std::byte> read;      // what a store has read, in order of its chunks; what st.async brought
+  std::uint32_t bytes = 0;      // that the mbarrier is given
+  bool committed = false;       // belongs to a bulk group that is closed
+  bool source_read = false;     // a store that waits for its writes only
+  std::vector<std::byte> read;  // what a store has read, in order of its chunks; what st.async brought
 };
 
 struct BulkQueue {
-  std::vector<std::unique_ptr<PendingBulk>> pending;      // oldest first
+  std::vector<std::unique_ptr<PendingBulk>> pending;        // oldest first
   std::unordered_map<std::uint32_t, std::uint32_t> groups;  // closed ones, by thread of the block
-  std::unordered_map<std::uint64_t, std::uint32_t> maps;  // tensor maps that copies have used since they were fenced: checksums
+  std::unordered_map<std::uint64_t, std::uint32_t>
+      maps;  // tensor maps that copies have used since they were fenced: checksums
   std::uint64_t issued = 0;
 
   std::uint32_t closed(std::uint32_t thread) const {

@@ -36,12 +36,30 @@ void each_real(std::byte* to, const std::byte* from, std::size_t bytes) {
   _mm_setcsr(mode);
 }
 
-template <class T> T add(T a, T b) { return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b)); }
-template <class T> T least(T a, T b) { return std::min(a, b); }
-template <class T> T most(T a, T b) { return std::max(a, b); }
-template <class T> T both(T a, T b) { return a & b; }
-template <class T> T either(T a, T b) { return a | b; }
-template <class T> T different(T a, T b) { return a ^ b; }
+template <class T>
+T add(T a, T b) {
+  return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
+}
+template <class T>
+T least(T a, T b) {
+  return std::min(a, b);
+}
+template <class T>
+T most(T a, T b) {
+  return std::max(a, b);
+}
+template <class T>
+T both(T a, T b) {
+  return a & b;
+}
+template <class T>
+T either(T a, T b) {
+  return a | b;
+}
+template <class T>
+T different(T a, T b) {
+  return a ^ b;
+}
 u32 inc(u32 a, u32 b) { return a >= b ? 0 : a + 1; }
 u32 dec(u32 a, u32 b) { return a == 0 || a > b ? b : a - 1; }
 u32 add_f32(u32 a, u32 b) { return bits_of(canonical(float_of(a) + float_of(b))); }
@@ -50,7 +68,10 @@ u64 add_f64(u64 a, u64 b) {
   const double x = double_of(a), y = double_of(b);
   return y != y ? b : x != x ? a : bits_of(x + y);
 }
-template <class H> u16 add_half(u16 a, u16 b) { return H::narrow(H::widen(a) + H::widen(b)); }
+template <class H>
+u16 add_half(u16 a, u16 b) {
+  return H::narrow(H::widen(a) + H::widen(b));
+}
 template <class H, bool Max>
 u16 choose_half(u16 a, u16 b) {
   const float x = H::widen(a), y = H::widen(b);
@@ -93,7 +114,9 @@ Reducer half(BulkReduction operation) {
 Reducer bulk_reducer(BulkReduction operation, Type type, bool flush) {
   switch (type) {
     case Type::u32:
-      return operation == BulkReduction::inc ? each<u32, inc> : operation == BulkReduction::dec ? each<u32, dec> : integer<u32>(operation);
+      return operation == BulkReduction::inc   ? each<u32, inc>
+             : operation == BulkReduction::dec ? each<u32, dec>
+                                               : integer<u32>(operation);
     case Type::s32: return integer<std::int32_t>(operation);
     case Type::u64: return integer<u64>(operation);
     case Type::s64: return integer<std::int64_t>(operation);

@@ -11,11 +11,13 @@ namespace {
 
 class Deepest {
  public:
-  explicit Deepest(const std::deque<Function>& functions) : needs_(functions.size()), seen_(functions.size(), Seen::no) {}
+  explicit Deepest(const std::deque<Function>& functions)
+      : needs_(functions.size()), seen_(functions.size(), Seen::no) {}
 
   StackNeed of(const Function& f) {
     StackNeed& need = needs_[f.number];
-    if (seen_[f.number] == Seen::open) grows_ = true;  // a call of itself: what one round needs is counted where it began
+    if (seen_[f.number] == Seen::open)
+      grows_ = true;  // a call of itself: what one round needs is counted where it began
     if (seen_[f.number] != Seen::no) return need;
     seen_[f.number] = Seen::open;
     StackNeed deepest;
@@ -48,7 +50,9 @@ std::uint32_t highest(const std::array<std::uint32_t, kWarp>& of, Mask lanes) {
 std::uint32_t end_of(const Frame& f, Mask lanes) {
   return f.grown ? (highest(f.grown->top, lanes) + 31) / 32 * 32 : f.base + stack_space(*f.function);
 }
-std::uint32_t charge_of(const Frame& f, Mask lanes) { return f.charge + (f.grown ? highest(f.grown->taken, lanes) : 0); }
+std::uint32_t charge_of(const Frame& f, Mask lanes) {
+  return f.charge + (f.grown ? highest(f.grown->taken, lanes) : 0);
+}
 
 }  // namespace
 
@@ -102,8 +106,9 @@ bool fits_stack(const Warp& w, const Function& function, const Frame& caller, Ma
 }
 
 const Inst* overflow_stack(const Inst& i, Warp& w, Mask lanes) {
-  const std::string what = "the stack of a thread is exhausted, " + std::to_string(w.frame->depth) + " calls deep: cudaLimitStackSize is " +
-                           std::to_string(w.worker->request->stack_bytes) + " bytes";
+  const std::string what = "the stack of a thread is exhausted, " + std::to_string(w.frame->depth) +
+                           " calls deep: cudaLimitStackSize is " + std::to_string(w.worker->request->stack_bytes) +
+                           " bytes";
   if (w.observer != nullptr) {
     FaultEvent e;
     e.fault = Fault::stack_overflow;

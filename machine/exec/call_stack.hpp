@@ -1,8 +1,8 @@
 // The frames of a warp: registers and local memory of each function that its lanes are in.
 //
 // How much stack a chain of calls takes is known before the launch unless functions call themselves, or ask for memory
-// on the stack (alloca). Then cudaLimitStackSize says how much there is. ptxas decides how large a frame really is; it is never
-// smaller than what is counted here: the function's arrays, and the place to return to.
+// on the stack (alloca). Then cudaLimitStackSize says how much there is. ptxas decides how large a frame really is; it
+// is never smaller than what is counted here: the function's arrays, and the place to return to.
 #pragma once
 
 #include "exec/warp.hpp"

@@ -50,11 +50,14 @@ std::string describe_code(std::uint64_t address) {
     auto at = loaded.modules.upper_bound(address);
     if (at != loaded.modules.begin()) {
       const CodeAddresses& module = *std::prev(at)->second;
-      if (const auto function = module.function_at(address)) return "the address is that of function '" + std::string(module.names_[*function]) + "'";
+      if (const auto function = module.function_at(address))
+        return "the address is that of function '" + std::string(module.names_[*function]) + "'";
     }
   }
-  if (address - kCodeWindow < (std::uint64_t{1} << 40)) return std::string("the address ") + hex + " lies in no function that is loaded";
-  return std::string("the address ") + hex + (AddressSpace::instance().find(address) != nullptr ? " is one of data" : " is that of no function");
+  if (address - kCodeWindow < (std::uint64_t{1} << 40))
+    return std::string("the address ") + hex + " lies in no function that is loaded";
+  return std::string("the address ") + hex +
+         (AddressSpace::instance().find(address) != nullptr ? " is one of data" : " is that of no function");
 }
 
 }  // namespace machine

@@ -15,7 +15,8 @@ void collective_fault(const Inst& i, Warp& w, Mask lanes, Fault fault, std::stri
   w.observer->fault(w.point(i, lanes), e);
 }
 
-Meeting meet_general(const Inst& i, Warp& w, Mask lanes, Slot members, Collective kind, std::uint64_t (*bring)(const Inst&, const Warp&, unsigned)) {
+Meeting meet_general(const Inst& i, Warp& w, Mask lanes, Slot members, Collective kind,
+                     std::uint64_t (*bring)(const Inst&, const Warp&, unsigned)) {
   Meeting r;
   if (lanes == 0) {
     r.next = &i + 1;
@@ -41,7 +42,8 @@ Meeting meet_general(const Inst& i, Warp& w, Mask lanes, Slot members, Collectiv
     r.staged = w.staged.data();
     return r;
   }
-  if ((mask & lanes) != lanes) collective_fault(i, w, lanes & ~mask, Fault::mask_excludes_self, "the mask leaves out lanes that execute it");
+  if ((mask & lanes) != lanes)
+    collective_fault(i, w, lanes & ~mask, Fault::mask_excludes_self, "the mask leaves out lanes that execute it");
   const Mask need = (mask & w.alive) | lanes;
   // Fragments at this very instruction go with this one.
   for (std::size_t k = 0; k < w.others.size();) {

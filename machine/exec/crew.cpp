@@ -17,8 +17,8 @@ constexpr unsigned kPatience = 500;  // pauses: some 20 us
 }  // namespace
 
 Crew& Crew::instance() {
-  // Never destroyed: its threads sleep on it until the process ends. The child of a fork() has none of them, and launches
-  // nothing: a device does not follow a fork.
+  // Never destroyed: its threads sleep on it until the process ends. The child of a fork() has none of them, and
+  // launches nothing: a device does not follow a fork.
   static Crew* crew = new Crew;
   return *crew;
 }
@@ -56,8 +56,8 @@ void Crew::attempt(const std::function<void()>& work) {
   }
 }
 
-// The program's signals are not for helpers, but faults of the kernel that they run are. False when the system has no thread
-// to give: there are fewer helpers then.
+// The program's signals are not for helpers, but faults of the kernel that they run are. False when the system has no
+// thread to give: there are fewer helpers then.
 bool Crew::start_helper() {
   sigset_t kept, before;
   sigfillset(&kept);

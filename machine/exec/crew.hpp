@@ -14,9 +14,9 @@ namespace machine {
 class Crew {
  public:
   static Crew& instance();
-  // Calls `work` on this thread and on up to `helpers` others, and returns when every call has; what one of them threw is
-  // thrown then. A helper that wakes too late to find anything is not waited for, so `work` must take its share piece by
-  // piece. While the crew is busy (a launch inside a launch) this thread works alone.
+  // Calls `work` on this thread and on up to `helpers` others, and returns when every call has; what one of them threw
+  // is thrown then. A helper that wakes too late to find anything is not waited for, so `work` must take its share
+  // piece by piece. While the crew is busy (a launch inside a launch) this thread works alone.
   void run(unsigned helpers, const std::function<void()>& work);
 
   // Whether the thread with this number of the system is one of the helpers.

@@ -37,7 +37,7 @@ enum class FlowKind : std::uint8_t {
 
 struct Flow {
   FlowKind kind = FlowKind::nothing;
-  bool moves = false;           // moves bits, and computes nothing
+  bool moves = false;  // moves bits, and computes nothing
   bool takes_carry = false, gives_carry = false;
   std::uint8_t x = 0, y = 0, z = 0;  // the rule's own
   FlowRule rule = nullptr;
@@ -49,8 +49,8 @@ struct PlaceLife {
   std::uint32_t offset = 0, first = 0, last = 0;
 };
 
-// The flow of an instruction by its spelling, without operands. Without a rule of its own, any undefined bit of a lane makes
-// all that it gives undefined.
+// The flow of an instruction by its spelling, without operands. Without a rule of its own, any undefined bit of a lane
+// makes all that it gives undefined.
 Flow flow_of(std::string_view base, const std::vector<std::string_view>& modifiers, bool packs, bool unpacks);
 
 }  // namespace machine

@@ -1,6 +1,7 @@
-// A launch that communicates, tried under further seeds: a wait, a lock or an mbarrier that is wrong shows in some orders
-// only. Memory is put back before each, so that only what the checks find remains. It costs some launches where the kernel
-// is small, one or two where it is large, and is done ever more seldom for a launch that is made again and again.
+// A launch that communicates, tried under further seeds: a wait, a lock or an mbarrier that is wrong shows in some
+// orders only. Memory is put back before each, so that only what the checks find remains. It costs some launches where
+// the kernel is small, one or two where it is large, and is done ever more seldom for a launch that is made again and
+// again.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -34,8 +35,9 @@ bool due(const LaunchRequest& r) {
 // What the host may look at right now must not go back and forth, and what it has written meanwhile must not be lost.
 bool shared_with_host(const Launching& launch, const Attempt& real) {
   const bool host_waits = launch.host_waits && (!launch.request.host || launch.request.host() == HostState::waits);
-  return std::any_of(real.undo.begin(), real.undo.end(),
-                     [&](const UndoLog& log) { return log.wrote_outside() || (!host_waits && log.wrote_host_memory()); });
+  return std::any_of(real.undo.begin(), real.undo.end(), [&](const UndoLog& log) {
+    return log.wrote_outside() || (!host_waits && log.wrote_host_memory());
+  });
 }
 
 // It is the same on every machine, as time would not be.
@@ -70,7 +72,8 @@ bool wants_further_schedules(const Launching& launch) {
 }
 
 unsigned try_further_schedules(Launching& launch, Attempt& real) {
-  const bool ended = std::all_of(real.workers.begin(), real.workers.end(), [](const Worker& k) { return k.status == LaunchStatus::ok; });
+  const bool ended = std::all_of(real.workers.begin(), real.workers.end(),
+                                 [](const Worker& k) { return k.status == LaunchStatus::ok; });
   if (!ended || !launch.observer->clean(real.forks) || shared_with_host(launch, real)) return 0;
   const std::uint64_t took = real.executed();
   const bool dear = cost_of(launch, real) > kDear;

@@ -6,17 +6,19 @@
 #include <cstring>
 #include <numeric>
 
-#include "memory/device_heap.hpp"
 #include "exec/attempt.hpp"
 #include "exec/crew.hpp"
 #include "exec/kernel.hpp"
+#include "memory/device_heap.hpp"
 
 namespace machine {
 namespace {
 
-// How many chunks a launch is cut into: 16, and up to 64 where each still has some blocks, so that the last chunks to end do
-// not leave many cores idle. It does not depend on the cores that run them.
-std::uint64_t chunks_of(std::uint64_t blocks) { return std::min(blocks, std::clamp<std::uint64_t>(blocks / 4, 16, 64)); }
+// How many chunks a launch is cut into: 16, and up to 64 where each still has some blocks, so that the last chunks to
+// end do not leave many cores idle. It does not depend on the cores that run them.
+std::uint64_t chunks_of(std::uint64_t blocks) {
+  return std::min(blocks, std::clamp<std::uint64_t>(blocks / 4, 16, 64));
+}
 
 // Blocks that the device holds at a time.
 std::uint32_t residency(const LaunchRequest& r, const Options& o) {
@@ -34,10 +36,12 @@ void gather(LaunchResult& result, const Program& program, const std::vector<Work
   Counters& c = result.counters;
   std::vector<BlockCount> counts(program.block_count);
   for (const Worker& k : workers) {
-    for (std::size_t b = 0; b < k.counts.size(); ++b) counts[b].warps += k.counts[b].warps, counts[b].lanes += k.counts[b].lanes;
+    for (std::size_t b = 0; b < k.counts.size(); ++b)
+      counts[b].warps += k.counts[b].warps, counts[b].lanes += k.counts[b].lanes;
     c.bytes_loaded += k.bytes_loaded;
     c.bytes_stored += k.bytes_stored;
-    if (result.status == LaunchStatus::ok && k.status != LaunchStatus::ok) result.status = k.status, result.message = k.message;
+    if (result.status == LaunchStatus::ok && k.status != LaunchStatus::ok)
+      result.status = k.status, result.message = k.message;
     result.printed += k.printed;
   }
   for (const auto& f : program.functions)
@@ -76,7 +80,9 @@ void run_chunks(const Launching& launch, Attempt& attempt) {
 void give_stack(Launching& launch) {
   const StackNeed& need = launch.program.stack;
   // Blocks that are resident at a time share what there is.
-  const std::uint64_t threads = std::min<std::uint64_t>(launch.request.grid.count(), residency(launch.request, launch.options)) * launch.request.block.count();
+  const std::uint64_t threads =
+      std::min<std::uint64_t>(launch.request.grid.count(), residency(launch.request, launch.options)) *
+      launch.request.block.count();
   const std::uint64_t most = kOnChipBytes / 8 / std::max<std::uint64_t>(threads, 1);
   const std::uint64_t grown = need.grows ? std::min<std::uint64_t>(launch.request.stack_bytes, most) : 0;
   launch.local_bytes = static_cast<std::uint32_t>(need.space + 4 * grown);
@@ -87,12 +93,16 @@ void give_stack(Launching& launch) {
 std::string refusal(const LaunchRequest& r, const Options& o) {
   const auto& a = r.kernel->attributes();
   if (r.grid.count() == 0 || r.block.count() == 0) return "an empty grid or block";
-  if (r.grid.x > 0x7fffffffu || r.grid.y > 65535 || r.grid.z > 65535) return "the grid is larger than the device allows";
-  if (r.block.x > 1024 || r.block.y > 1024 || r.block.z > 64 || r.block.count() > 1024) return "the block is larger than the device allows";
+  if (r.grid.x > 0x7fffffffu || r.grid.y > 65535 || r.grid.z > 65535)
+    return "the grid is larger than the device allows";
+  if (r.block.x > 1024 || r.block.y > 1024 || r.block.z > 64 || r.block.count() > 1024)
+    return "the block is larger than the device allows";
   if (r.block.count() > a.max_threads) return "the block has more threads than .maxntid allows";
   if (a.required_block.x != 0 && !(a.required_block == r.block)) return "the block differs from .reqntid";
   if (r.cluster.count() > 1 || a.cluster.count() > 1) return "clusters of more than one block are not supported";
-  if (r.params.size() < a.param_bytes) return "the parameters are " + std::to_string(r.params.size()) + " bytes, " + std::to_string(a.param_bytes) + " are needed";
+  if (r.params.size() < a.param_bytes)
+    return "the parameters are " + std::to_string(r.params.size()) + " bytes, " + std::to_string(a.param_bytes) +
+           " are needed";
   const std::uint64_t limit = o.arch == Arch::sm_90 ? 232448 : 166912;
   if (std::uint64_t{a.static_shared} + r.dynamic_shared > limit) return "more shared memory than the device has";
   return {};
@@ -109,9 +119,10 @@ void Counters::add(const Counters& o) {
 
 std::string_view class_name(InstructionClass c) {
   static constexpr std::string_view kNames[] = {
-      "integer", "logic", "float32", "float64", "half", "conversion", "move", "predicate", "special", "load global", "store global",
-      "load shared", "store shared", "load local", "store local", "load param", "load constant", "atomic", "async copy", "matrix",
-      "shuffle", "barrier", "fence", "control", "other"};
+      "integer",     "logic",      "float32",       "float64",      "half",        "conversion",   "move",
+      "predicate",   "special",    "load global",   "store global", "load shared", "store shared", "load local",
+      "store local", "load param", "load constant", "atomic",       "async copy",  "matrix",       "shuffle",
+      "barrier",     "fence",      "control",       "other"};
   static_assert(std::size(kNames) == kClasses);
   return kNames[static_cast<std::size_t>(c)];
 }
@@ -134,15 +145,19 @@ LaunchResult launch(const LaunchRequest& request, const Options& options, Observ
   }
   auto& space = AddressSpace::instance();
   const auto param_bytes = std::max<std::size_t>(kernel->attributes().param_bytes, 1);
-  const Object* params = space.allocate(ObjectKind::param, param_bytes, 512, kernel->name() + " parameters", request.operation);
+  const Object* params =
+      space.allocate(ObjectKind::param, param_bytes, 512, kernel->name() + " parameters", request.operation);
   if (params == nullptr) {
     result.status = LaunchStatus::unsupported;
     result.message = kernel->name() + ": no room for the parameters";
     return result;
   }
-  if (!request.params.empty()) std::memcpy(reinterpret_cast<void*>(params->base), request.params.data(), std::min(request.params.size(), param_bytes));
+  if (!request.params.empty())
+    std::memcpy(reinterpret_cast<void*>(params->base), request.params.data(),
+                std::min(request.params.size(), param_bytes));
   // The barrier of a cooperative grid: a zeroed word that %envreg1 and %envreg2 point at.
-  const Object* workspace = program->grid_sync ? space.allocate(ObjectKind::param, 256, 512, "grid barrier", request.operation) : nullptr;
+  const Object* workspace =
+      program->grid_sync ? space.allocate(ObjectKind::param, 256, 512, "grid barrier", request.operation) : nullptr;
 
   Launching now{request, options, *program, observer, {}, reinterpret_cast<std::byte*>(params->base)};
   now.grid_workspace = workspace != nullptr ? workspace->base : 0;
@@ -166,11 +181,13 @@ LaunchResult launch(const LaunchRequest& request, const Options& options, Observ
   const bool waited = program->waits_first && request.dependency_wait;
   // Addresses that malloc gives depend on the order of the blocks.
   if (program->uses_heap) DeviceHeap::instance().begin(request.heap_bytes);
-  const bool apart = !info.communicates && !program->uses_heap && (waited || !program->waits_for_dependency || !request.dependency_wait);
+  const bool apart = !info.communicates && !program->uses_heap &&
+                     (waited || !program->waits_for_dependency || !request.dependency_wait);
   info.chunks = apart ? chunks_of(blocks) : 1;
   if (request.cooperative && blocks > info.resident_limit) {
     result.status = LaunchStatus::unsupported;
-    result.message = kernel->name() + ": a cooperative grid of " + std::to_string(blocks) + " blocks does not fit the device, which holds " + std::to_string(info.resident_limit);
+    result.message = kernel->name() + ": a cooperative grid of " + std::to_string(blocks) +
+                     " blocks does not fit the device, which holds " + std::to_string(info.resident_limit);
     space.release(params->base, request.operation);
     return result;
   }
@@ -198,7 +215,9 @@ LaunchResult launch(const LaunchRequest& request, const Options& options, Observ
     }
     const auto& workers = attempt.workers;
     gather(result, *program, workers);
-    if (request.dependency_wait && std::none_of(workers.begin(), workers.end(), [](const Worker& k) { return k.dependency_passed; })) request.dependency_wait();
+    if (request.dependency_wait &&
+        std::none_of(workers.begin(), workers.end(), [](const Worker& k) { return k.dependency_passed; }))
+      request.dependency_wait();
     break;
   }
   if (observer != nullptr) observer->launch_end(info);

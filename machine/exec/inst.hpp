@@ -23,12 +23,12 @@ inline constexpr Slot slot(Bank bank, std::uint32_t offset) { return offset | st
 
 struct alignas(64) Inst {
   Handler fn = nullptr;
-  std::uint32_t pc = 0;    // statement in the kernel, for locations
-  Slot guard = 0;          // predicate
-  Mask flip = 0;           // ~0 for @!p
+  std::uint32_t pc = 0;  // statement in the kernel, for locations
+  Slot guard = 0;        // predicate
+  Mask flip = 0;         // ~0 for @!p
   Slot d = 0, a = 0, b = 0, c = 0, e = 0;
-  std::uint32_t extra = 0; // handler's own
-  std::int64_t imm = 0;    // handler's own: address offset, immediate
+  std::uint32_t extra = 0;  // handler's own
+  std::int64_t imm = 0;     // handler's own: address offset, immediate
   union {
     const Inst* target = nullptr;  // branches
     const Slot* slots;             // operand lists (vectors, matrix fragments)

@@ -36,7 +36,8 @@ class KernelImpl final : public Kernel {
 // Adds a variable to a layout, with a gap before it that belongs to nobody.
 void add_shared(SharedLayout& layout, std::string_view name, std::uint64_t size, std::uint32_t align);
 // Decodes a kernel and everything that it calls; `following`, with the flow of undefined values. Throws PtxError.
-std::unique_ptr<Program> decode_program(const ModuleText& module, const FunctionText& kernel, const SharedLayout& shared,
-                                        std::span<const Param> params, const Options& options, bool following = false);
+std::unique_ptr<Program> decode_program(const ModuleText& module, const FunctionText& kernel,
+                                        const SharedLayout& shared, std::span<const Param> params,
+                                        const Options& options, bool following = false);
 
 }  // namespace machine

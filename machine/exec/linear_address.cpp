@@ -14,7 +14,8 @@ constexpr unsigned kDepth = 32;  // of definitions behind one another
 
 std::optional<std::int64_t> number(std::string_view text) {
   bool negative = false;
-  while (!text.empty() && (text.front() == '+' || text.front() == '-')) negative ^= text.front() == '-', text.remove_prefix(1);
+  while (!text.empty() && (text.front() == '+' || text.front() == '-'))
+    negative ^= text.front() == '-', text.remove_prefix(1);
   int base = 10;
   if (text.starts_with("0x") || text.starts_with("0X")) base = 16, text.remove_prefix(2);
   std::uint64_t value = 0;
@@ -23,11 +24,16 @@ std::optional<std::int64_t> number(std::string_view text) {
   return static_cast<std::int64_t>(negative ? 0 - value : value);
 }
 
-std::int64_t times(std::int64_t a, std::int64_t b) { return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b)); }
-std::int64_t plus(std::int64_t a, std::int64_t b) { return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b)); }
+std::int64_t times(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+}
+std::int64_t plus(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
 
 void add_term(LinearAddress& sum, std::string_view name, std::int64_t factor) {
-  const auto at = std::lower_bound(sum.terms.begin(), sum.terms.end(), name, [](const auto& term, std::string_view n) { return term.first < n; });
+  const auto at = std::lower_bound(sum.terms.begin(), sum.terms.end(), name,
+                                   [](const auto& term, std::string_view n) { return term.first < n; });
   if (at == sum.terms.end() || at->first != name) {
     if (factor != 0) sum.terms.insert(at, {name, factor});
   } else if ((at->second = plus(at->second, factor)) == 0) {
@@ -51,7 +57,8 @@ void LinearAddresses::look_at(std::string_view mnemonic, std::string_view operan
   constexpr std::string_view kArithmetic[] = {"mov.", "add.", "sub.", "mul.", "mad.", "shl.", "cvt.", "cvta."};
   if (mnemonic.starts_with("st.global.")) {
     stores_.push_back(next_operand(operands));
-  } else if (std::any_of(std::begin(kArithmetic), std::end(kArithmetic), [&](std::string_view start) { return mnemonic.starts_with(start); })) {
+  } else if (std::any_of(std::begin(kArithmetic), std::end(kArithmetic),
+                         [&](std::string_view start) { return mnemonic.starts_with(start); })) {
     const auto to = next_operand(operands);
     statements_.push_back({to, mnemonic, operands});
   }
@@ -59,7 +66,8 @@ void LinearAddresses::look_at(std::string_view mnemonic, std::string_view operan
 
 void LinearAddresses::settle(const std::unordered_map<std::string_view, std::uint32_t>& definitions) {
   for (const Definition& statement : statements_)
-    if (const auto count = definitions.find(statement.to); count != definitions.end() && count->second == 1) definitions_[statement.to] = statement;
+    if (const auto count = definitions.find(statement.to); count != definitions.end() && count->second == 1)
+      definitions_[statement.to] = statement;
 }
 
 unsigned LinearAddresses::strides() const {
@@ -101,7 +109,8 @@ void LinearAddresses::add(LinearAddress& sum, std::string_view operand, std::int
   if (is("add.s") || is("add.u")) return add(sum, a, factor, depth + 1), add(sum, b, factor, depth + 1);
   if (is("sub.s") || is("sub.u")) return add(sum, a, factor, depth + 1), add(sum, b, times(factor, -1), depth + 1);
   if (is("shl.b")) {
-    if (const auto by = number(b); by && *by >= 0 && *by < 63) return add(sum, a, times(factor, std::int64_t{1} << *by), depth + 1);
+    if (const auto by = number(b); by && *by >= 0 && *by < 63)
+      return add(sum, a, times(factor, std::int64_t{1} << *by), depth + 1);
   } else if (is("mul.lo.") || is("mul.wide.") || is("mad.lo.") || is("mad.wide.")) {
     const auto left = number(a), right = number(b);
     if (left || right) {

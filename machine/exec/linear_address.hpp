@@ -1,5 +1,6 @@
 // What an address is computed from, as a sum of registers and variables times constants: two that have the same sum are
-// the same place. Follows moves, additions, products with a constant and conversions back to where they cannot be followed.
+// the same place. Follows moves, additions, products with a constant and conversions back to where they cannot be
+// followed.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,8 @@ class LinearAddresses {
 
   // Of [base], [base+offset] or [base+-offset].
   LinearAddress of(std::string_view address) const;
-  // How far apart the places lie that the stores to global memory write, where that is a power of two and more than what one
-  // of them writes together with its neighbours: the sizes of structs. All of them, in one word.
+  // How far apart the places lie that the stores to global memory write, where that is a power of two and more than
+  // what one of them writes together with its neighbours: the sizes of structs. All of them, in one word.
   unsigned strides() const;
 
  private:

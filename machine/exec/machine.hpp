@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
+#include "events/observer.hpp"
 #include "memory/address_space.hpp"
 #include "memory/layout.hpp"
-#include "events/observer.hpp"
 
 namespace machine {
 
@@ -29,16 +29,16 @@ enum class Arch : std::uint8_t { sm_80 = 80, sm_90 = 90 };
 
 struct Options {
   Arch arch = Arch::sm_90;
-  std::uint64_t seed = 0;              // 0: warps and blocks in order; other values permute the schedule
-  unsigned schedules = 0;              // under the checks, most further schedules tried of a launch that communicates
-  unsigned cores = 1;                  // worker threads; never changes results
-  unsigned resident_blocks = 0;        // most blocks of a communicating kernel resident at a time; 0: what the SM count
-                                       // and the occupancy of the architecture allow, at most 2048 threads an SM
-  unsigned multiprocessors = 132;      // shown as %nsmid, used for residency
-  std::uint64_t quantum = 20'000;      // most warp instructions before another warp or block gets its turn
-  std::uint64_t instruction_limit = 0; // warp instructions of a launch; 0: none
-  double timeout_s = 0;                // wall-clock limit of a launch; 0: none
-  bool late_copies = true;             // async copies land as late as their wait allows (false: at issue)
+  std::uint64_t seed = 0;          // 0: warps and blocks in order; other values permute the schedule
+  unsigned schedules = 0;          // under the checks, most further schedules tried of a launch that communicates
+  unsigned cores = 1;              // worker threads; never changes results
+  unsigned resident_blocks = 0;    // most blocks of a communicating kernel resident at a time; 0: what the SM count
+                                   // and the occupancy of the architecture allow, at most 2048 threads an SM
+  unsigned multiprocessors = 132;  // shown as %nsmid, used for residency
+  std::uint64_t quantum = 20'000;  // most warp instructions before another warp or block gets its turn
+  std::uint64_t instruction_limit = 0;  // warp instructions of a launch; 0: none
+  double timeout_s = 0;                 // wall-clock limit of a launch; 0: none
+  bool late_copies = true;              // async copies land as late as their wait allows (false: at issue)
 };
 
 // ---- programs ----------------------------------------------------------------------------------------------------
@@ -61,19 +61,19 @@ struct Location {
 };
 
 struct KernelAttributes {
-  std::uint32_t static_shared = 0;  // bytes, as declared
-  std::uint32_t local_bytes = 0;    // a thread
-  std::uint32_t max_threads = 1024; // .maxntid product, or 1024
-  Dim3 required_block{0, 0, 0};     // .reqntid, zero when absent
-  std::uint32_t min_blocks = 0;     // .minnctapersm
-  Dim3 cluster{0, 0, 0};            // .reqnctapercluster / explicit cluster
+  std::uint32_t static_shared = 0;   // bytes, as declared
+  std::uint32_t local_bytes = 0;     // a thread
+  std::uint32_t max_threads = 1024;  // .maxntid product, or 1024
+  Dim3 required_block{0, 0, 0};      // .reqntid, zero when absent
+  std::uint32_t min_blocks = 0;      // .minnctapersm
+  Dim3 cluster{0, 0, 0};             // .reqnctapercluster / explicit cluster
   std::uint32_t param_bytes = 0;
 };
 
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  virtual const std::string& name() const = 0;             // mangled
+  virtual const std::string& name() const = 0;  // mangled
   virtual std::span<const Param> params() const = 0;
   virtual const KernelAttributes& attributes() const = 0;  // cheap: from the header of the kernel
   virtual const SharedLayout& shared() const = 0;
@@ -112,8 +112,8 @@ struct LaunchRequest {
   std::uint32_t dynamic_shared = 0;
   std::span<const std::byte> params;  // laid out as Kernel::params() says
   bool cooperative = false;
-  std::uint64_t operation = 0;  // the Operation that this launch is
-  std::uint32_t stack_bytes = 1024;  // a thread, for what is not known before the launch (cudaLimitStackSize)
+  std::uint64_t operation = 0;         // the Operation that this launch is
+  std::uint32_t stack_bytes = 1024;    // a thread, for what is not known before the launch (cudaLimitStackSize)
   std::uint64_t heap_bytes = 8 << 20;  // of the device's heap (cudaLimitMallocHeapSize)
   // Called once, when a thread first passes griddepcontrol.wait (or at the end of the grid without one).
   std::function<void()> dependency_wait;
@@ -130,15 +130,37 @@ enum class LaunchStatus : std::uint8_t {
   deadlock,            // reported with who waits for what
   stalled,             // instruction limit or timeout: cudaErrorLaunchTimeout
   stack_overflow,
-  invalid_call,        // a call of an address that is no function: cudaErrorInvalidPc
-  invalid_ptx,         // PtxError while preparing: cudaErrorInvalidPtx
-  unsupported,         // a thing that this machine does not do (clusters above 1, ...)
+  invalid_call,  // a call of an address that is no function: cudaErrorInvalidPc
+  invalid_ptx,   // PtxError while preparing: cudaErrorInvalidPtx
+  unsupported,   // a thing that this machine does not do (clusters above 1, ...)
 };
 
 enum class InstructionClass : std::uint8_t {
-  integer, logic, float32, float64, half, conversion, move, predicate, special,  // special: ex2, rcp, sin, ...
-  load_global, store_global, load_shared, store_shared, load_local, store_local, load_param, load_constant,
-  atomic, async_copy, matrix, shuffle, barrier, fence, control, other,
+  integer,
+  logic,
+  float32,
+  float64,
+  half,
+  conversion,
+  move,
+  predicate,
+  special,  // special: ex2, rcp, sin, ...
+  load_global,
+  store_global,
+  load_shared,
+  store_shared,
+  load_local,
+  store_local,
+  load_param,
+  load_constant,
+  atomic,
+  async_copy,
+  matrix,
+  shuffle,
+  barrier,
+  fence,
+  control,
+  other,
   count_
 };
 inline constexpr std::size_t kClasses = static_cast<std::size_t>(InstructionClass::count_);
@@ -149,8 +171,8 @@ struct Counters {
   std::uint64_t warp_instructions = 0;
   std::uint64_t thread_instructions = 0;  // active lanes summed over the warp instructions (guarded-off lanes count,
                                           // as they issue; branch divergence does not)
-  std::array<std::uint64_t, kClasses> by_class{};  // warp instructions
-  std::uint64_t bytes_loaded = 0, bytes_stored = 0; // every space; what the checks looked at
+  std::array<std::uint64_t, kClasses> by_class{};    // warp instructions
+  std::uint64_t bytes_loaded = 0, bytes_stored = 0;  // every space; what the checks looked at
   void add(const Counters&);
 };
 
@@ -158,8 +180,8 @@ struct LaunchResult {
   LaunchStatus status = LaunchStatus::ok;
   std::string message;  // one line when status is not ok: kernel, source line, block, thread, what
   Counters counters;
-  std::string printed;  // what printf wrote, in the order of the schedule
-  bool repeated = false;  // chunks met each other: the launch was repeated as one chunk
+  std::string printed;     // what printf wrote, in the order of the schedule
+  bool repeated = false;   // chunks met each other: the launch was repeated as one chunk
   unsigned schedules = 0;  // further schedules that were tried
 };
 

@@ -52,15 +52,17 @@ inline void complete_if_due(Block& block, std::uint64_t address, MbarrierBits& o
   if (auto* m = phase_of(block, address)) ++m->phase, m->expected = m->arrived = 0;
 }
 
-// More (or, below zero, fewer) transaction bytes are pending. Returns the phase that they count for. False in `fits`: more
-// than an mbarrier counts.
+// More (or, below zero, fewer) transaction bytes are pending. Returns the phase that they count for. False in `fits`:
+// more than an mbarrier counts.
 inline std::uint64_t transact(Block& block, std::uint64_t address, std::int64_t bytes, bool& fits) {
   MbarrierBits o = MbarrierBits::at(address);
   MbarrierPhase* m = phase_of(block, address);
   const std::uint64_t phase = m != nullptr ? m->phase : 0;
   const std::int64_t pending = o.bytes + bytes;
-  fits = pending <= static_cast<std::int64_t>(MbarrierBits::kCount) && -pending <= static_cast<std::int64_t>(MbarrierBits::kCount);
-  if (m != nullptr) (bytes > 0 ? m->expected += static_cast<std::uint64_t>(bytes) : m->arrived += static_cast<std::uint64_t>(-bytes));
+  fits = pending <= static_cast<std::int64_t>(MbarrierBits::kCount) &&
+         -pending <= static_cast<std::int64_t>(MbarrierBits::kCount);
+  if (m != nullptr)
+    (bytes > 0 ? m->expected += static_cast<std::uint64_t>(bytes) : m->arrived += static_cast<std::uint64_t>(-bytes));
   o.bytes = static_cast<std::int32_t>(pending);
   complete_if_due(block, address, o);
   o.put(address);

@@ -42,10 +42,13 @@ Range range_of(const std::uint64_t* address, std::uint32_t width, Mask lanes) {
     most = _mm512_mask_max_epu64(most, in, most, v);
     any = _mm512_mask_or_epi64(any, in, any, v);
   }
-  low = _mm512_reduce_min_epu64(least), high = _mm512_reduce_max_epu64(most), bits = static_cast<std::uint64_t>(_mm512_reduce_or_epi64(any));
+  low = _mm512_reduce_min_epu64(least), high = _mm512_reduce_max_epu64(most),
+  bits = static_cast<std::uint64_t>(_mm512_reduce_or_epi64(any));
 #else
   low = ~std::uint64_t{0}, high = bits = 0;
-  for_lanes(lanes, [&](unsigned l) { low = std::min(low, address[l]), high = std::max(high, address[l]), bits |= address[l]; });
+  for_lanes(lanes, [&](unsigned l) {
+    low = std::min(low, address[l]), high = std::max(high, address[l]), bits |= address[l];
+  });
 #endif
   return {low, high + width - 1, bits};
 }
@@ -66,9 +69,12 @@ void address_fault(const Inst& i, Warp& w, const Access& a, Mask lanes, Fault fa
   if (a.space == Space::shared) shown -= w.block->info.shared;
   char text[96];
   static constexpr const char* kSpaces[] = {"global", "shared", "local", "parameter", "constant"};
-  std::snprintf(text, sizeof text, "%s %s address 0x%llx, %u bytes", fault == Fault::misaligned_address ? "misaligned" : "illegal",
-                kSpaces[static_cast<int>(a.space)], static_cast<unsigned long long>(shown), a.width);
-  abort_launch(w, i, fault == Fault::misaligned_address ? LaunchStatus::misaligned_address : LaunchStatus::illegal_address, text, lanes);
+  std::snprintf(text, sizeof text, "%s %s address 0x%llx, %u bytes",
+                fault == Fault::misaligned_address ? "misaligned" : "illegal", kSpaces[static_cast<int>(a.space)],
+                static_cast<unsigned long long>(shown), a.width);
+  abort_launch(w, i,
+               fault == Fault::misaligned_address ? LaunchStatus::misaligned_address : LaunchStatus::illegal_address,
+               text, lanes);
 }
 
 Mask admit_lanes(const Inst& i, Warp& w, Access& a) {
@@ -96,7 +102,8 @@ Mask admit_lanes(const Inst& i, Warp& w, Access& a) {
     const std::uint64_t extent = a.space == Space::shared ? w.block->info.shared_extent : w.local_bytes;
     if (range.first < origin || range.last < range.first || range.last - origin >= extent) {
       const std::uint64_t bytes = a.width;
-      refuse(lanes & mask_of([=](unsigned l) { return extent < bytes || address[l] - origin > extent - bytes; }), Fault::illegal_address);
+      refuse(lanes & mask_of([=](unsigned l) { return extent < bytes || address[l] - origin > extent - bytes; }),
+             Fault::illegal_address);
       if (lanes == 0) return 0;
     }
     if (w.observer != nullptr) lanes &= w.observer->access(w.point(i, a.lanes), a);
@@ -106,7 +113,9 @@ Mask admit_lanes(const Inst& i, Warp& w, Access& a) {
   Mask outside = 0;
   if (!range.in_arena()) {
     const std::uint64_t bytes = a.width;
-    outside = lanes & mask_of([=](unsigned l) { return !in_global_arena(address[l]) || !in_global_arena(address[l] + bytes - 1); });
+    outside = lanes & mask_of([=](unsigned l) {
+                return !in_global_arena(address[l]) || !in_global_arena(address[l] + bytes - 1);
+              });
   }
   if (outside != 0) {
     const Mask bad = outside & ~owned(a, outside);
@@ -120,7 +129,8 @@ Mask admit_lanes(const Inst& i, Warp& w, Access& a) {
     if (lanes == 0) return 0;
   }
   // What the checks let pass must still be somebody's memory.
-  if (outside == 0 && range.live()) [[likely]] return lanes;
+  if (outside == 0 && range.live()) [[likely]]
+    return lanes;
   const Mask good = owned(a, lanes);
   if (good != lanes) address_fault(i, w, a, lanes & ~good, Fault::illegal_address);
   return good;
@@ -148,7 +158,8 @@ void polled(Warp& w, const std::uint64_t* address, Mask lanes) {
   for_lanes(lanes, [&](unsigned l) {
     const Object* object = AddressSpace::instance().find(address[l]);
     if (object == nullptr) return;
-    k.host_polled |= object->kind == ObjectKind::pinned || object->kind == ObjectKind::managed || object->kind == ObjectKind::registered;
+    k.host_polled |= object->kind == ObjectKind::pinned || object->kind == ObjectKind::managed ||
+                     object->kind == ObjectKind::registered;
   });
 }
 
@@ -159,8 +170,10 @@ Mask one_space(const Inst& i, Warp& w, const MemoryOp& op, Access& a) {
   a.undefined = w.worker->undefined.get();
   a.merge = op.merge;
   if (writes && w.observer != nullptr)
-    for (unsigned c = 0; c < op.components; ++c) a.data[c] = {w.at<const std::byte>(op.registers[c]), op.register_width};
-  if (op.kind == AccessKind::atomic) a.data[1] = {w.at<const std::byte>(op.registers[1]), op.register_width};  // of a compare-and-swap
+    for (unsigned c = 0; c < op.components; ++c)
+      a.data[c] = {w.at<const std::byte>(op.registers[c]), op.register_width};
+  if (op.kind == AccessKind::atomic)
+    a.data[1] = {w.at<const std::byte>(op.registers[1]), op.register_width};  // of a compare-and-swap
   const Mask lanes = admit(i, w, a);
   if (lanes == 0) return 0;
   const std::uint64_t bytes = std::uint64_t{op.width} * static_cast<unsigned>(std::popcount(lanes));
@@ -201,7 +214,8 @@ Mask by_window(const Inst& i, Warp& w, const MemoryOp& op, const Access& whole) 
 }  // namespace
 
 Mask run_memory(const Inst& i, Warp& w, const MemoryOp& op, Mask mask) {
-  static constexpr Space kSpaces[] = {Space::global, Space::shared, Space::local, Space::constant, Space::param, Space::global};
+  static constexpr Space kSpaces[] = {Space::global,   Space::shared, Space::local,
+                                      Space::constant, Space::param,  Space::global};
   Access a;
   a.kind = op.kind;
   a.space = kSpaces[static_cast<std::size_t>(op.via)];
@@ -215,7 +229,8 @@ Mask run_memory(const Inst& i, Warp& w, const MemoryOp& op, Mask mask) {
   if (op.via == Via::shared) form(w, shared_source(w, i.a, op.base_width, i.imm), w.address(), a);
   else form(w, {i.a, op.base_width, i.imm}, w.address(), a);
   if (op.via == Via::generic) {
-    const std::uint64_t first = a.address[a.first_lane()], bytes = a.shape == Shape::contiguous ? std::uint64_t{a.width} * kWarp : a.width;
+    const std::uint64_t first = a.address[a.first_lane()],
+                        bytes = a.shape == Shape::contiguous ? std::uint64_t{a.width} * kWarp : a.width;
     const bool global = a.shape != Shape::scattered && in_global_arena(first) && in_global_arena(first + bytes - 1);
     if (!global) return by_window(i, w, op, a);
   }

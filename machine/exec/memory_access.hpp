@@ -16,13 +16,13 @@ struct MemoryOp {
   Order order = Order::weak;
   Scope scope = Scope::none;
   CacheOp cache = CacheOp::none;
-  std::uint8_t base_width = 8;    // of the address register
+  std::uint8_t base_width = 8;  // of the address register
   std::uint8_t components = 1;
-  std::uint8_t element = 4;       // bytes of a component
+  std::uint8_t element = 4;  // bytes of a component
   std::uint8_t register_width = 4;
-  bool sign = false;              // loads narrower than the register: how they fill it
-  Merge merge = Merge::any;       // atomics
-  std::uint32_t width = 4;        // components * element
+  bool sign = false;         // loads narrower than the register: how they fill it
+  Merge merge = Merge::any;  // atomics
+  std::uint32_t width = 4;   // components * element
   Slot registers[8] = {};
   // Moves the lanes in `mask` between registers and the storage at `address`.
   void (*transfer)(const MemoryOp&, Warp&, const std::uint64_t* address, Mask mask, Shape shape) = nullptr;
@@ -51,25 +51,29 @@ Mask admit_lanes(const Inst& i, Warp& w, Access& a);
 inline Mask admit(const Inst& i, Warp& w, Access& a) {
   if (a.shape == Shape::scattered) return admit_lanes(i, w, a);
   // One range of memory, for which a few comparisons do.
-  const std::uint64_t first = a.address[a.first_lane()], bytes = a.shape == Shape::contiguous ? std::uint64_t{a.width} * kWarp : a.width;
-  if ((first & (a.width - 1)) != 0) [[unlikely]] return admit_lanes(i, w, a);
+  const std::uint64_t first = a.address[a.first_lane()],
+                      bytes = a.shape == Shape::contiguous ? std::uint64_t{a.width} * kWarp : a.width;
+  if ((first & (a.width - 1)) != 0) [[unlikely]]
+    return admit_lanes(i, w, a);
   if (a.space == Space::shared || a.space == Space::local) {
     const std::uint64_t origin = a.space == Space::shared ? w.block->info.shared : 0;
     const std::uint64_t extent = a.space == Space::shared ? w.block->info.shared_extent : w.local_bytes;
     // Offsets of local memory are each lane's own, and contiguous ones reach as far as any.
-    if (first - origin > extent || bytes > extent - (first - origin)) [[unlikely]] return admit_lanes(i, w, a);
+    if (first - origin > extent || bytes > extent - (first - origin)) [[unlikely]]
+      return admit_lanes(i, w, a);
     return w.observer == nullptr ? a.lanes : a.lanes & w.observer->access(w.point(i, a.lanes), a);
   }
   const std::uint64_t last = first + bytes - 1;
-  if (!in_global_arena(first) || !in_global_arena(last) || !granule_live(first) || !granule_live(last)) [[unlikely]] return admit_lanes(i, w, a);
+  if (!in_global_arena(first) || !in_global_arena(last) || !granule_live(first) || !granule_live(last)) [[unlikely]]
+    return admit_lanes(i, w, a);
   return w.observer == nullptr ? a.lanes : a.lanes & w.observer->access(w.point(i, a.lanes), a);
 }
 // Lanes whose address is bad; reports and returns nothing to go on with.
 void address_fault(const Inst& i, Warp& w, const Access& a, Mask lanes, Fault fault);
 // Before bytes of global memory change.
 void before_store(Warp& w, const Access& a, Mask lanes);
-// Lanes looked at what others may change and changed nothing: the turn of a warp that looks at the same in vain again and
-// again soon ends.
+// Lanes looked at what others may change and changed nothing: the turn of a warp that looks at the same in vain again
+// and again soon ends.
 void polled(Warp& w, const std::uint64_t* address, Mask lanes);
 // After an instruction by which threads talk to each other: others may go first.
 inline void talked(Warp& w) {

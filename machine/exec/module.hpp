@@ -9,9 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "exec/signature.hpp"
 #include "exec/code_address.hpp"
 #include "exec/machine.hpp"
+#include "exec/signature.hpp"
 #include "exec/types.hpp"
 
 namespace machine {

@@ -1,8 +1,8 @@
 // Threads that pass barriers of their block by: who did, how often, and who waits there meanwhile.
 //
-// Whether a thread missed a barrier, or left for good where all had gone past it, shows in how often each has gone past since
-// the last barrier of the block: a thread that waits there has come one time less than one that missed it. So a round
-// that all leave out, or a loop that all have left, makes no later return a fault.
+// Whether a thread missed a barrier, or left for good where all had gone past it, shows in how often each has gone past
+// since the last barrier of the block: a thread that waits there has come one time less than one that missed it. So a
+// round that all leave out, or a loop that all have left, makes no later return a fault.
 #include <algorithm>
 
 #include "exec/lanes.hpp"
@@ -65,7 +65,8 @@ void tell_passed(Block& block, std::uint32_t id) {
           FaultEvent e;
           e.fault = Fault::passed_barrier;
           e.lanes = here.lanes;
-          e.detail = "threads wait here that others of the block have passed by: those have ended, or wait at another barrier";
+          e.detail =
+              "threads wait here that others of the block have passed by: those have ended, or wait at another barrier";
           e.other = &past;
           waiting.observer->fault(waiting.point(*here.pc, here.lanes), e);
         }

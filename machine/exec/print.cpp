@@ -41,18 +41,20 @@ std::string read_string(const Warp& w, std::uint64_t address, unsigned lane) {
 namespace {
 
 struct Conversion {
-  std::string flags;  // from '%' to the precision, without a '*'
-  bool width_given = false;  // by an argument
+  std::string flags;                  // from '%' to the precision, without a '*'
+  bool width_given = false;           // by an argument
   bool wide = false, narrow = false;  // ll or l, h
   char letter = 0;
   std::size_t end = 0;  // behind it
 };
 
-// What the device's printf takes: flags, a width or '*', a precision in digits, the lengths h, l and ll. Anything else, such
-// as '.*' or 'z', is printed as it stands.
+// What the device's printf takes: flags, a width or '*', a precision in digits, the lengths h, l and ll. Anything else,
+// such as '.*' or 'z', is printed as it stands.
 bool parse(const std::string& format, std::size_t at, Conversion& c) {
   c.flags = "%";
-  const auto digits = [&] { while (at < format.size() && format[at] >= '0' && format[at] <= '9') c.flags += format[at++]; };
+  const auto digits = [&] {
+    while (at < format.size() && format[at] >= '0' && format[at] <= '9') c.flags += format[at++];
+  };
   for (++at; at < format.size() && std::strchr("-+ #0", format[at]) != nullptr; ++at) c.flags += format[at];
   if (at < format.size() && format[at] == '*') c.width_given = true, ++at;
   else digits();
@@ -65,7 +67,8 @@ bool parse(const std::string& format, std::size_t at, Conversion& c) {
   } else {
     for (int k = 0; k < 2 && at < format.size() && format[at] == 'l'; ++k, ++at) c.wide = true;
   }
-  if (at >= format.size() || std::strchr("diuxXocfFeEgGaAps", format[at]) == nullptr || c.flags.size() > 40) return false;
+  if (at >= format.size() || std::strchr("diuxXocfFeEgGaAps", format[at]) == nullptr || c.flags.size() > 40)
+    return false;
   c.letter = format[at];
   c.end = at + 1;
   return true;
@@ -76,7 +79,8 @@ template <class T>
 std::string printed(const Conversion& c, const char* length, int width, T value) {
   const std::string spec = c.flags + length + c.letter;
   const auto print = [&](char* to, std::size_t room) {
-    return c.width_given ? std::snprintf(to, room, spec.c_str(), width, value) : std::snprintf(to, room, spec.c_str(), value);
+    return c.width_given ? std::snprintf(to, room, spec.c_str(), width, value)
+                         : std::snprintf(to, room, spec.c_str(), value);
   };
   std::string text(static_cast<std::size_t>(std::max(print(nullptr, 0), 0)) + 1, '\0');
   print(text.data(), text.size());
@@ -115,13 +119,19 @@ int print_formatted(const Warp& w, std::uint64_t format_at, std::uint64_t argume
     k = c.end;
     const int width = c.width_given ? static_cast<int>(next(4)) : 0;
     switch (c.letter) {
-      case 'd': case 'i': {
+      case 'd':
+      case 'i': {
         const std::uint64_t v = next(c.wide ? 8 : 4, c.narrow ? 2 : 0);
-        const auto value = c.wide ? static_cast<long long>(v) : c.narrow ? static_cast<std::int16_t>(v) : static_cast<std::int32_t>(v);
+        const auto value = c.wide     ? static_cast<long long>(v)
+                           : c.narrow ? static_cast<std::int16_t>(v)
+                                      : static_cast<std::int32_t>(v);
         out += printed(c, "ll", width, value);
         break;
       }
-      case 'u': case 'x': case 'X': case 'o': {
+      case 'u':
+      case 'x':
+      case 'X':
+      case 'o': {
         const std::uint64_t v = next(c.wide ? 8 : 4, c.narrow ? 2 : 0);
         out += printed(c, "ll", width, static_cast<unsigned long long>(c.narrow ? v & 0xffff : v));
         break;

@@ -41,10 +41,14 @@ template <class T>
 struct LineAllocator {
   using value_type = T;
   LineAllocator() = default;
-  template <class U> LineAllocator(const LineAllocator<U>&) {}
+  template <class U>
+  LineAllocator(const LineAllocator<U>&) {}
   T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{64})); }
   void deallocate(T* p, std::size_t) { ::operator delete(p, std::align_val_t{64}); }
-  template <class U> bool operator==(const LineAllocator<U>&) const { return true; }
+  template <class U>
+  bool operator==(const LineAllocator<U>&) const {
+    return true;
+  }
 };
 using Bytes = std::vector<std::byte, LineAllocator<std::byte>>;
 
@@ -63,17 +67,18 @@ struct CallTargets {
 
 struct Function {
   std::string name;
-  std::uint32_t number = 0;           // in its program
+  std::uint32_t number = 0;  // in its program
   bool is_kernel = false;
-  std::vector<Inst> code;             // last one never falls through
-  Bytes constants;                    // bank of broadcast immediates
-  std::uint32_t frame_bytes = 64;     // registers
-  std::uint32_t predicate_room = 0;   // where the next predicate goes
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> times;  // where registers lie that a clock decides, and how many bytes
+  std::vector<Inst> code;            // last one never falls through
+  Bytes constants;                   // bank of broadcast immediates
+  std::uint32_t frame_bytes = 64;    // registers
+  std::uint32_t predicate_room = 0;  // where the next predicate goes
+  std::vector<std::pair<std::uint32_t, std::uint32_t>>
+      times;  // where registers lie that a clock decides, and how many bytes
   LocalLayout local;
   bool calls = false;
-  bool grows_stack = false;           // alloca
-  bool waits = false;                 // threads meet a barrier of their block in it, or in what it calls
+  bool grows_stack = false;  // alloca
+  bool waits = false;        // threads meet a barrier of their block in it, or in what it calls
   std::vector<Function*> callees;
   std::vector<ParamArea> formals, results;
   std::deque<std::vector<Slot>> slot_lists;
@@ -86,8 +91,8 @@ struct Function {
   std::vector<PlaceLife> places;
 };
 
-// What calls take of a thread's local memory: bytes of the chain of calls that takes most, in its layout here and as it is
-// counted against the stack's size.
+// What calls take of a thread's local memory: bytes of the chain of calls that takes most, in its layout here and as it
+// is counted against the stack's size.
 struct StackNeed {
   std::uint64_t space = 0, charge = 0;
   bool grows = false;  // there may be more: functions call themselves, or ask for memory
@@ -117,10 +122,11 @@ struct Program {
   StackNeed stack;
   StoreBytes stores;
   bool communicates = false;
-  bool waits_in_block = false;  // warps of a block wait for each other otherwise than at barriers: mbarriers, locks, flags
+  // warps of a block wait for each other otherwise than at barriers: mbarriers, locks, flags
+  bool waits_in_block = false;
   bool calls = false;
   bool grid_sync = false;
-  bool uses_heap = false;       // malloc or free of the device
+  bool uses_heap = false;  // malloc or free of the device
   bool waits_for_dependency = false;
   bool waits_first = false;  // for the dependency, before it touches any memory
   const SharedLayout* shared = nullptr;

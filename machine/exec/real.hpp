@@ -76,8 +76,8 @@ struct Bfloat {
   static constexpr std::uint16_t kSmallestNormal = 0x0080;
 };
 
-// a * b + c with one rounding to float that keeps "not exact" in the last bit (round to odd), so that a further rounding to at most
-// 22 bits is right.
+// a * b + c with one rounding to float that keeps "not exact" in the last bit (round to odd), so that a further
+// rounding to at most 22 bits is right.
 inline float fma_to_odd(float a, float b, float c) {
   const double product = static_cast<double>(a) * b;  // exact: 48 bits
   const double sum = product + c;
@@ -85,7 +85,8 @@ inline float fma_to_odd(float a, float b, float c) {
   const double lost = (product - (sum - back)) + (c - back);  // exact (Knuth)
   // double to float by truncation, the sticky bit into the last place
   const float nearest = static_cast<float>(sum);
-  const double difference = (sum - static_cast<double>(nearest)) + lost;  // sign tells on which side the true value lies
+  // sign tells on which side the true value lies
+  const double difference = (sum - static_cast<double>(nearest)) + lost;
   const std::uint32_t n = bits_of(nearest);
   const bool finite = (n & 0x7f800000u) != 0x7f800000u;
   const bool inexact = difference != 0.0;

@@ -9,11 +9,11 @@
 #include <numeric>
 #include <thread>
 
-#include "memory/pool.hpp"
 #include "exec/attempt.hpp"
 #include "exec/schedule.hpp"
 #include "exec/stillness.hpp"
 #include "exec/undefined.hpp"
+#include "memory/pool.hpp"
 
 namespace machine {
 namespace {
@@ -37,7 +37,8 @@ class BlockPool {
     std::lock_guard guard(lock_);
     if (spare_.empty()) return std::make_unique<Block>();
     // What this thread ran last lies in its own caches.
-    auto best = std::find_if(spare_.rbegin(), spare_.rend(), [](const Spare& s) { return s.thread == thread_number(); });
+    auto best =
+        std::find_if(spare_.rbegin(), spare_.rend(), [](const Spare& s) { return s.thread == thread_number(); });
     if (best == spare_.rend()) best = spare_.rbegin();
     auto block = std::move(best->block);
     spare_.erase(std::next(best).base());
@@ -77,7 +78,8 @@ void stall(Worker& k, const std::vector<Block*>& resident, LaunchStatus status, 
   // Barriers of whole blocks at which some wait in vain, because others have passed them by.
   for (Block* b : resident)
     for (std::uint32_t id = 0; id < b->barriers.size(); ++id)
-      if (status == LaunchStatus::deadlock && b->passed && b->barriers[id].in_use && b->barriers[id].expected == 0) tell_passed(*b, id);
+      if (status == LaunchStatus::deadlock && b->passed && b->barriers[id].in_use && b->barriers[id].expected == 0)
+        tell_passed(*b, id);
   if (k.observer != nullptr && !resident.empty()) {
     const Block& b = *resident.front();
     for (std::uint32_t n = 0; n < b.warp_count; ++n) {
@@ -146,7 +148,8 @@ void run_blocks(const Launching& launch, Worker& k, std::atomic<bool>& failed, c
     if (moved) patience.renew();
     if (still.reached(k, resident, moved)) {
       if (!patience.lasts(launch, k)) {
-        stall(k, resident, LaunchStatus::deadlock, Fault::deadlock, "deadlock: every warp waits or polls memory that nobody changes");
+        stall(k, resident, LaunchStatus::deadlock, Fault::deadlock,
+              "deadlock: every warp waits or polls memory that nobody changes");
         break;
       }
       still.restart(k);
@@ -154,11 +157,13 @@ void run_blocks(const Launching& launch, Worker& k, std::atomic<bool>& failed, c
     if (k.allowance != 0 && k.executed > k.allowance) break;
     const auto limit_instructions = k.options->instruction_limit;
     if (limit_instructions != 0 && k.executed > limit_instructions) {
-      stall(k, resident, LaunchStatus::stalled, Fault::stalled, "more than " + std::to_string(limit_instructions) + " warp instructions");
+      stall(k, resident, LaunchStatus::stalled, Fault::stalled,
+            "more than " + std::to_string(limit_instructions) + " warp instructions");
       break;
     }
     if (k.options->timeout_s > 0 && seconds_since(launch.start) > k.options->timeout_s) {
-      stall(k, resident, LaunchStatus::stalled, Fault::stalled, "still running after " + std::to_string(std::lround(k.options->timeout_s)) + " s");
+      stall(k, resident, LaunchStatus::stalled, Fault::stalled,
+            "still running after " + std::to_string(std::lround(k.options->timeout_s)) + " s");
       break;
     }
     if (failed.load(std::memory_order_relaxed)) break;
@@ -185,10 +190,12 @@ Attempt::Attempt(const Launching& launch, std::uint64_t chunks, bool undoes)
     : forks(chunks), workers(chunks), undo(launch.observer != nullptr && undoes ? chunks : 0) {}
 
 std::uint64_t Attempt::executed() const {
-  return std::accumulate(workers.begin(), workers.end(), std::uint64_t{0}, [](std::uint64_t sum, const Worker& k) { return sum + k.executed; });
+  return std::accumulate(workers.begin(), workers.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const Worker& k) { return sum + k.executed; });
 }
 
-void run_chunk(const Launching& launch, Attempt& attempt, std::uint64_t chunk, std::uint64_t seed, StartOrder blocks, std::atomic<bool>& failed) {
+void run_chunk(const Launching& launch, Attempt& attempt, std::uint64_t chunk, std::uint64_t seed, StartOrder blocks,
+               std::atomic<bool>& failed) {
   if (launch.observer != nullptr) attempt.forks[chunk] = launch.observer->fork(chunk);
   Worker& k = attempt.workers[chunk];
   k.program = &launch.program;

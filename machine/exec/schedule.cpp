@@ -42,7 +42,8 @@ std::size_t lowest(const Warp& w) {
   std::size_t best = w.others.size();
   for (std::size_t k = 0; k < w.others.size(); ++k) {
     if (!can_run(w.others[k])) continue;
-    if (best == w.others.size() || behind(w.others[k].pc, w.others[k].frame, w.others[best].pc, w.others[best].frame)) best = k;
+    if (best == w.others.size() || behind(w.others[k].pc, w.others[k].frame, w.others[best].pc, w.others[best].frame))
+      best = k;
   }
   return best;
 }
@@ -206,9 +207,11 @@ void run_warp(Warp& w, std::int64_t budget) {
   w.forced = by_age;
   const Inst* pc = resume(w, k);
   for (;;) {
-    if (w.follows) [[unlikely]] pc = run_following(w, pc);
+    if (w.follows) [[unlikely]]
+      pc = run_following(w, pc);
     while (pc != nullptr) pc = pc->fn(*pc, w, w.lanes & (w.predicate(pc->guard) ^ pc->flip));
-    if (w.follow_from == nullptr) [[likely]] return;
+    if (w.follow_from == nullptr) [[likely]]
+      return;
     pc = std::exchange(w.follow_from, nullptr);
   }
 }
@@ -220,14 +223,16 @@ void abort_launch(Warp& w, const Inst& i, LaunchStatus status, const std::string
   k.status = status;
   const auto& info = w.block->info;
   const Location location = k.request->kernel->location(i.pc);
-  std::string where = location.lines.empty() ? "PTX line " + std::to_string(location.ptx_line)
-                                             : location.lines.front().file + ":" + std::to_string(location.lines.front().line);
+  std::string where = location.lines.empty()
+                          ? "PTX line " + std::to_string(location.ptx_line)
+                          : location.lines.front().file + ":" + std::to_string(location.lines.front().line);
   std::string text = k.request->kernel->name() + ", " + where + ": " + what;
   if (lanes != 0) {
     const std::uint32_t thread = w.index * kWarp + static_cast<unsigned>(std::countr_zero(lanes));
     const Dim3& b = k.request->block;
-    text += ", block (" + std::to_string(info.id.x) + "," + std::to_string(info.id.y) + "," + std::to_string(info.id.z) + "), thread (" +
-            std::to_string(thread % b.x) + "," + std::to_string(thread / b.x % b.y) + "," + std::to_string(thread / b.x / b.y) + ")";
+    text += ", block (" + std::to_string(info.id.x) + "," + std::to_string(info.id.y) + "," +
+            std::to_string(info.id.z) + "), thread (" + std::to_string(thread % b.x) + "," +
+            std::to_string(thread / b.x % b.y) + "," + std::to_string(thread / b.x / b.y) + ")";
   }
   k.message = std::move(text);
 }

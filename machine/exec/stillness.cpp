@@ -12,7 +12,8 @@ namespace {
 // Rounds without a change before warps are looked at: looking costs as much as a short turn.
 constexpr std::uint64_t kQuietRounds = 4;
 // What a grid may poll without an end in sight, in windows of so many warp instructions: several longest turns of each
-// resident block, and at least so much that a wait with a time limit or a bounded number of tries comes to its end before.
+// resident block, and at least so much that a wait with a time limit or a bounded number of tries comes to its end
+// before.
 constexpr unsigned kWindows = 16;
 constexpr std::uint64_t kLeastWindow = 1'250'000;
 // An hour and some, also for who looks at the lower half of the clock only.
@@ -56,7 +57,8 @@ std::uint64_t likeness_of(const Warp& w) {
   for (const Fragment& f : w.others) by_age.push_back(&f);
   std::sort(by_age.begin(), by_age.end(), [](const Fragment* a, const Fragment* b) { return a->turn < b->turn; });
   for (const Fragment* f : by_age) {
-    h = mix(mix(h, reinterpret_cast<std::uint64_t>(f->pc)), std::uint64_t{f->lanes} << 32 | static_cast<std::uint64_t>(f->wait));
+    h = mix(mix(h, reinterpret_cast<std::uint64_t>(f->pc)),
+            std::uint64_t{f->lanes} << 32 | static_cast<std::uint64_t>(f->wait));
     for (const Frame* frame = f->frame; frame != nullptr; frame = frame->caller) h = mix_registers(h, *frame);
   }
   return w.local == nullptr ? h : mix_bytes(h, w.local, std::uint64_t{w.local_bytes} * kWarp);
@@ -84,8 +86,8 @@ void look_at(Warp& w) {
   const std::uint64_t every = 1 + std::uint64_t{w.local_bytes} * kWarp / kBytesALook;
   if (number % every != 0) return;
   const std::uint64_t now = likeness_of(w);
-  // What later looks are compared with is renewed at ever longer intervals: a loop is longer than one look, and may have
-  // a beginning.
+  // What later looks are compared with is renewed at ever longer intervals: a loop is longer than one look, and may
+  // have a beginning.
   if (number != 0 && now == w.likeness) {
     w.recurs = w.likeness_leap != w.worker->leaps || !clock_decides(w);
     w.awaits_leap = !w.recurs;
@@ -118,7 +120,8 @@ bool Stillness::reached(Worker& k, std::span<Block* const> resident, bool moved)
   }
   if (every_runnable(resident, [&](const Warp& w) { return w.recurs && w.watch == k.watch; })) return true;
   // Not where the host may answer: its time is another.
-  if (!k.host_polled && every_runnable(resident, [&](const Warp& w) { return (w.recurs || w.awaits_leap) && w.watch == k.watch; })) {
+  if (!k.host_polled &&
+      every_runnable(resident, [&](const Warp& w) { return (w.recurs || w.awaits_leap) && w.watch == k.watch; })) {
     k.clock += kLeap;
     ++k.leaps;
     every_runnable(resident, [](Warp& w) { return w.awaits_leap = false, true; });

@@ -23,7 +23,12 @@ u32 checksum(const TensorMap& map) {
 class Rows {
  public:
   Rows(const TensorMap& map, const TensorPlace& place, bool store, std::vector<BulkPiece>& pieces)
-      : map_(map), store_(store), pieces_(pieces), shared_(place.shared), bytes_(map.row_bytes()), pitch_(map.row_pitch()) {
+      : map_(map),
+        store_(store),
+        pieces_(pieces),
+        shared_(place.shared),
+        bytes_(map.row_bytes()),
+        pitch_(map.row_pitch()) {
     const s64 element = map.element_bytes(), count = bytes_ / element;
     const s64 first = std::clamp<s64>(-s64{place.coordinates[0]}, 0, count);
     const s64 end = std::clamp<s64>(s64{map.last[0]} + 1 - place.coordinates[0], first, count);
@@ -162,9 +167,11 @@ std::string tensor_map_fault(const TensorMap& map) {
   }
   if (map.im2col && (map.channels < 1 || map.channels > 256 || map.pixels < 1 || map.pixels > 1024))
     return "channels a pixel outside 1 to 256, or pixels a column outside 1 to 1024";
-  if (map.interleave == 0 && map.row_bytes() % 16 != 0) return "an innermost box of " + number(map.row_bytes()) + " bytes, no multiple of 16";
+  if (map.interleave == 0 && map.row_bytes() % 16 != 0)
+    return "an innermost box of " + number(map.row_bytes()) + " bytes, no multiple of 16";
   if (map.interleave == 0 && map.swizzle != 0 && map.row_bytes() > 16u << map.swizzle)
-    return "an innermost box of " + number(map.row_bytes()) + " bytes, more than the swizzle's " + number(16u << map.swizzle);
+    return "an innermost box of " + number(map.row_bytes()) + " bytes, more than the swizzle's " +
+           number(16u << map.swizzle);
   if (map.interleave == 2 && map.swizzle != 1) return "an interleave of 32 bytes without the swizzle of 32 bytes";
   const bool integer = map.element < TensorElement::f16;
   if (map.fill_nan && integer) return "a fill with NaN of an integer type";
@@ -172,7 +179,8 @@ std::string tensor_map_fault(const TensorMap& map) {
     static constexpr int kLeast[] = {-32768, -128, -16}, kMost[] = {32767, 127, 15};
     for (unsigned d = 0; d + 2 < map.rank; ++d)
       for (const int corner : {map.lower[d], map.upper[d]})
-        if (corner < kLeast[map.rank - 3] || corner > kMost[map.rank - 3]) return "a corner of the pixel box out of range";
+        if (corner < kLeast[map.rank - 3] || corner > kMost[map.rank - 3])
+          return "a corner of the pixel box out of range";
     for (unsigned d = 0; d + 2 < map.rank; ++d)
       if (std::int64_t{map.last[d + 1]} + map.upper[d] < map.lower[d]) return "an empty box of pixels";
   }

@@ -9,8 +9,10 @@ namespace machine {
 namespace {
 
 bool is_arithmetic(std::string_view mnemonic) {
-  constexpr std::string_view kStarts[] = {"mov.", "add.", "sub.", "mul.", "mad.", "shl.", "shr.", "cvt.", "and.", "or.", "min.", "max.", "div.", "rem.", "neg.", "abs."};
-  return std::any_of(std::begin(kStarts), std::end(kStarts), [&](std::string_view start) { return mnemonic.starts_with(start); });
+  constexpr std::string_view kStarts[] = {"mov.", "add.", "sub.", "mul.", "mad.", "shl.", "shr.", "cvt.",
+                                          "and.", "or.",  "min.", "max.", "div.", "rem.", "neg.", "abs."};
+  return std::any_of(std::begin(kStarts), std::end(kStarts),
+                     [&](std::string_view start) { return mnemonic.starts_with(start); });
 }
 
 }  // namespace
@@ -18,7 +20,8 @@ bool is_arithmetic(std::string_view mnemonic) {
 void TimeRegisters::look_at(std::string_view mnemonic, std::string_view operands) {
   if (!is_arithmetic(mnemonic)) return;
   const auto to = next_operand(operands);
-  if (operands.find("%clock") != std::string_view::npos || operands.find("%globaltimer") != std::string_view::npos) clocks_.insert(to);
+  if (operands.find("%clock") != std::string_view::npos || operands.find("%globaltimer") != std::string_view::npos)
+    clocks_.insert(to);
   else statements_.push_back({to, operands});
 }
 

@@ -1,5 +1,5 @@
-// Registers of a function that hold what a clock said, or what was computed from that: a wait that looks at the clock is never
-// again quite what it was, though nothing else about it changes (stillness.hpp).
+// Registers of a function that hold what a clock said, or what was computed from that: a wait that looks at the clock
+// is never again quite what it was, though nothing else about it changes (stillness.hpp).
 #pragma once
 
 #include <string_view>

@@ -1,9 +1,9 @@
 // Who runs next and for how long: drawn from the seed, and from nothing else.
 //
-// Seed 0 is the usual schedule: warps and blocks in order, in long turns, which differ a little so that no loop can fall
-// in step with them. Every other seed permutes: turns are as likely to be of some few instructions as of thousands
-// (log-uniform), and after an instruction that synchronises or talks to other threads a warp gives way often, or seldom.
-// Every warp that can run gets a turn in every round, so what ends under a fair scheduler ends.
+// Seed 0 is the usual schedule: warps and blocks in order, in long turns, which differ a little so that no loop can
+// fall in step with them. Every other seed permutes: turns are as likely to be of some few instructions as of thousands
+// (log-uniform), and after an instruction that synchronises or talks to other threads a warp gives way often, or
+// seldom. Every warp that can run gets a turn in every round, so what ends under a fair scheduler ends.
 #pragma once
 
 #include <algorithm>

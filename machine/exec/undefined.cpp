@@ -58,7 +58,8 @@ void set_undefined(Frame& frame, Slot s, unsigned lane, std::uint64_t bits, cons
 void copy_undefined(const Frame& from, Slot source, Frame& to, Slot destination, Mask lanes) {
   const UndefinedSlot* u = from.undefined ? from.undefined->find(source) : nullptr;
   set_defined(to, destination, u != nullptr ? lanes & ~u->lanes : lanes);
-  if (u != nullptr) for_lanes(u->lanes & lanes, [&](unsigned l) { set_undefined(to, destination, l, u->bits[l], u->origins[l]); });
+  if (u != nullptr)
+    for_lanes(u->lanes & lanes, [&](unsigned l) { set_undefined(to, destination, l, u->bits[l], u->origins[l]); });
 }
 
 void tell_undefined(const Inst& i, Warp& w, UndefinedUse use, Mask lanes, const Origin& origin) {
@@ -81,11 +82,16 @@ const Inst* mark_written(const Inst& i, Warp& w, Mask mask) {
 
 const Inst* check_written(const Inst& i, Warp& w, Mask mask) {
   const Mask open = mask & w.active & ~w.predicate(i.a);
-  if (open == 0 || w.worker->undefined == nullptr) [[likely]] return &i + 1;
+  if (open == 0 || w.worker->undefined == nullptr) [[likely]]
+    return &i + 1;
   *w.at<Mask>(i.a) |= open;  // told once; it goes on in what depends on it
-  const std::uint64_t all = i.extra == 0 ? 1 : i.extra == 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (8 * i.extra)) - 1;
+  const std::uint64_t all = i.extra == 0   ? 1
+                            : i.extra == 8 ? ~std::uint64_t{0}
+                                           : (std::uint64_t{1} << (8 * i.extra)) - 1;
   for_lanes(open, [&](unsigned l) {
-    set_undefined(*w.frame, i.b, l, all, {0, i.pc, static_cast<std::uint8_t>(w.index), static_cast<std::uint8_t>(l), Origin::Kind::unwritten, false});
+    set_undefined(
+        *w.frame, i.b, l, all,
+        {0, i.pc, static_cast<std::uint8_t>(w.index), static_cast<std::uint8_t>(l), Origin::Kind::unwritten, false});
   });
   return follow(w, &i + 1);
 }
@@ -101,7 +107,9 @@ std::uint64_t value_of(const Warp& w, const FlowOperand& o, unsigned lane) {
     default: return w.at<const std::uint64_t>(o.slot)[lane];
   }
 }
-std::uint64_t every_bit(const FlowOperand& o) { return o.bytes == 0 ? 1 : o.bytes >= 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (8 * o.bytes)) - 1; }
+std::uint64_t every_bit(const FlowOperand& o) {
+  return o.bytes == 0 ? 1 : o.bytes >= 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (8 * o.bytes)) - 1;
+}
 
 // The results of an instruction that computes; before it runs, for the rules look at its operands.
 void compute(const Flow& flow, const Inst& i, Warp& w, Mask mask) {
@@ -147,7 +155,8 @@ void compute(const Flow& flow, const Inst& i, Warp& w, Mask mask) {
     bool any = (carried & bit) != 0;
     for (unsigned k = 0; k < reads; ++k) any |= undefined[k] != 0;
     for (unsigned k = 0; k < writes; ++k) {
-      const std::uint64_t bits = (carried & bit) != 0 ? every_bit(flow.writes[k]) : flow.rule({i, flow, value, undefined, k});
+      const std::uint64_t bits =
+          (carried & bit) != 0 ? every_bit(flow.writes[k]) : flow.rule({i, flow, value, undefined, k});
       results[k * kWarp + l] = {bits, kept};
     }
     if (flow.gives_carry) {
@@ -160,7 +169,9 @@ void compute(const Flow& flow, const Inst& i, Warp& w, Mask mask) {
   });
   for (unsigned k = 0; k < writes; ++k) {
     set_defined(*w.frame, flow.writes[k].slot, mask & ~touched);
-    for_lanes(touched | unsure, [&](unsigned l) { set_undefined(*w.frame, flow.writes[k].slot, l, results[k * kWarp + l].bits, results[k * kWarp + l].origin); });
+    for_lanes(touched | unsure, [&](unsigned l) {
+      set_undefined(*w.frame, flow.writes[k].slot, l, results[k * kWarp + l].bits, results[k * kWarp + l].origin);
+    });
   }
 }
 
@@ -170,7 +181,8 @@ void forget_dead(Warp& w, const Function& followed, std::uint32_t pc) {
   if (!w.frame->undefined) return;
   const auto& places = followed.places;
   for (const auto& slot : w.frame->undefined->slots) {
-    auto at = std::lower_bound(places.begin(), places.end(), slot->offset, [](const PlaceLife& p, std::uint32_t o) { return p.offset < o; });
+    auto at = std::lower_bound(places.begin(), places.end(), slot->offset,
+                               [](const PlaceLife& p, std::uint32_t o) { return p.offset < o; });
     if (at == places.end() || at->offset != slot->offset) {
       slot->lanes &= w.alive;
       continue;

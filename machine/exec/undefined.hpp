@@ -1,8 +1,9 @@
 // Undefined bits in the registers of a warp, and how a warp that holds any runs.
 //
-// A warp begins to follow when a load gives bytes that nobody has written, or when it reads a register that nobody has written.
-// From then on every instruction is followed (flow.hpp) until no register that is still needed holds an undefined
-// bit. Other warps pay nothing. An undefined value that decides something is told to the checks, where it decides.
+// A warp begins to follow when a load gives bytes that nobody has written, or when it reads a register that nobody has
+// written. From then on every instruction is followed (flow.hpp) until no register that is still needed holds an
+// undefined bit. Other warps pay nothing. An undefined value that decides something is told to the checks, where it
+// decides.
 #pragma once
 
 #include <array>
@@ -50,7 +51,9 @@ struct WarpUndefined {
 };
 
 // Undefined bits of a slot in the running frame; null: none.
-inline UndefinedSlot* undefined_of(const Warp& w, Slot s) { return w.frame->undefined ? w.frame->undefined->find(s) : nullptr; }
+inline UndefinedSlot* undefined_of(const Warp& w, Slot s) {
+  return w.frame->undefined ? w.frame->undefined->find(s) : nullptr;
+}
 inline Mask undefined_lanes(const Warp& w, Slot s) {
   const UndefinedSlot* u = undefined_of(w, s);
   return u != nullptr ? u->lanes : 0;
@@ -77,9 +80,10 @@ const Inst* follow(Warp& w, const Inst* next);
 // Runs `pc` and what follows it until the warp holds none any more (returns where to go on) or stops (nullptr).
 const Inst* run_following(Warp& w, const Inst* pc);
 
-// ---- what handlers of memory and collectives do in a warp that follows --------------------------------------------------
+// ---- what handlers of memory and collectives do in a warp that follows -------------------------------------------
 
-// Before a load, store or atomic: its addresses decide, what it stores goes with it, what it loads is defined until told.
+// Before a load, store or atomic: its addresses decide, what it stores goes with it, what it loads is defined until
+// told.
 void before_memory(const Inst& i, Warp& w, const MemoryOp& op, Mask mask);
 // Behind a load of which the checks told undefined bytes.
 void loaded_undefined(Warp& w, const MemoryOp& op);
@@ -101,7 +105,8 @@ void joined_undefined(const Inst& i, Warp& w, const Meeting& m, bool bitwise);
 void stage_undefined(const Inst& i, Warp& w, Mask lanes);
 
 // ldmatrix and stmatrix of `count` tiles, as before_memory and loaded_undefined; movmatrix.
-void before_tiles(const Inst& i, Warp& w, const Slot* registers, unsigned count, bool transposed, bool store, Mask lanes);
+void before_tiles(const Inst& i, Warp& w, const Slot* registers, unsigned count, bool transposed, bool store,
+                  Mask lanes);
 void tiles_undefined(Warp& w, const Slot* registers, unsigned count, bool transposed, Mask lanes);
 void transposed_undefined(const Inst& i, Warp& w, const Meeting& m);
 

@@ -39,7 +39,8 @@ void stage_undefined(const Inst& i, Warp& w, Mask lanes) {
   own.staged &= ~lanes;
   const UndefinedSlot* u = undefined_of(w, i.a);
   if (u == nullptr) return;
-  for_lanes(u->lanes & lanes, [&](unsigned l) { own.staged_bits[l] = u->bits[l], own.staged_origins[l] = u->origins[l]; });
+  for_lanes(u->lanes & lanes,
+            [&](unsigned l) { own.staged_bits[l] = u->bits[l], own.staged_origins[l] = u->origins[l]; });
   own.staged |= u->lanes & lanes;
 }
 
@@ -68,8 +69,9 @@ void shuffled_undefined(const Inst& i, Warp& w, const Meeting& m, const std::uin
 const Inst* shuffled_absent(const Inst& i, Warp& w, Mask lanes) {
   if (w.worker->undefined == nullptr) return &i + 1;
   for_lanes(lanes, [&](unsigned l) {
-    set_undefined(*w.frame, i.d, l, 0xffffffffu,
-                  {0, i.pc, static_cast<std::uint8_t>(w.index), static_cast<std::uint8_t>(l), Origin::Kind::absent, true});
+    set_undefined(
+        *w.frame, i.d, l, 0xffffffffu,
+        {0, i.pc, static_cast<std::uint8_t>(w.index), static_cast<std::uint8_t>(l), Origin::Kind::absent, true});
   });
   return follow(w, &i + 1);
 }
@@ -101,7 +103,8 @@ void joined_undefined(const Inst& i, Warp& w, const Meeting& m, bool bitwise) {
 void transposed_undefined(const Inst& i, Warp& w, const Meeting& m) {
   const Brought all = brought(i, w, m);
   set_defined(*w.frame, i.d, m.lanes);
-  // Lane l holds elements (2 quad, group) and (2 quad + 1, group) of what lay as (group, 2 quad) and (group, 2 quad + 1).
+  // Lane l holds elements (2 quad, group) and (2 quad + 1, group) of what lay as (group, 2 quad) and (group, 2 quad +
+  // 1).
   for_lanes(m.lanes, [&](unsigned l) {
     u64 bits = 0;
     const Origin* origin = nullptr;

@@ -1,4 +1,5 @@
-// Undefined bits between registers and memory. What memory holds is the checks' to know: bits come and go with an access.
+// Undefined bits between registers and memory. What memory holds is the checks' to know: bits come and go with an
+// access.
 #include "exec/undefined.hpp"
 
 namespace machine {
@@ -26,7 +27,8 @@ void give(const Inst& i, Warp& w, Slot s, Mask lanes, unsigned at, unsigned byte
   const UndefinedSlot* u = undefined_of(w, s);
   if (u == nullptr || (u->lanes & lanes) == 0) return;
   if (!w.worker->memory_undefined) return require_defined(i, w, s, lanes, UndefinedUse::stored);
-  for_lanes(u->lanes & lanes, [&](unsigned l) { put(*w.worker->undefined, l, at, bytes, low_bytes(u->bits[l], bytes), u->origins[l]); });
+  for_lanes(u->lanes & lanes,
+            [&](unsigned l) { put(*w.worker->undefined, l, at, bytes, low_bytes(u->bits[l], bytes), u->origins[l]); });
 }
 
 // The row of a tile, among the 32 that lanes give, and the byte in it of half `h` of what lane `l` holds.
@@ -73,7 +75,9 @@ void atomic_undefined(Warp& w, const MemoryOp& op, const Slot* results) {
   Undefined& u = *w.worker->undefined;
   if (op.kind == AccessKind::atomic)
     for (unsigned c = 0; c < op.components; ++c)
-      for_lanes(u.lanes, [&](unsigned l) { set_undefined(*w.frame, results[c], l, get(u, l, c * op.element, op.element), u.origins[l]); });
+      for_lanes(u.lanes, [&](unsigned l) {
+        set_undefined(*w.frame, results[c], l, get(u, l, c * op.element, op.element), u.origins[l]);
+      });
   u.lanes = 0;
 }
 
@@ -95,7 +99,8 @@ void area_undefined(Warp& w, const MemoryOp& op, Slot area, std::int64_t offset,
         if (op.kind == AccessKind::load) {
           const u64 part = open ? from->bits[l] >> shift & field : 0;
           bits = (b == 0 ? 0 : old) | part << (8 * b);
-          if (op.sign && op.element < 8 && (part >> (8 * bytes - 1) & 1) != 0) bits = low_bytes(bits | ~u64{0} << (8 * op.element), op.register_width);
+          if (op.sign && op.element < 8 && (part >> (8 * bytes - 1) & 1) != 0)
+            bits = low_bytes(bits | ~u64{0} << (8 * op.element), op.register_width);
         } else {
           bits = (old & ~(field << shift)) | (open ? from->bits[l] >> (8 * b) & field : 0) << shift;
         }
@@ -104,7 +109,8 @@ void area_undefined(Warp& w, const MemoryOp& op, Slot area, std::int64_t offset,
     }
 }
 
-void before_tiles(const Inst& i, Warp& w, const Slot* registers, unsigned count, bool transposed, bool store, Mask lanes) {
+void before_tiles(const Inst& i, Warp& w, const Slot* registers, unsigned count, bool transposed, bool store,
+                  Mask lanes) {
   require_defined(i, w, i.a, lanes & (count == 4 ? kFullMask : (Mask{1} << (8 * count)) - 1), UndefinedUse::address);
   Undefined& out = *w.worker->undefined;
   out.lanes = 0;

@@ -38,7 +38,8 @@ void UndoLog::save_pages(std::uint64_t address, std::uint64_t bytes) {
     outside_ = true;
     return;
   }
-  for (std::uint64_t page = (address - kArenaBase) >> kPageShift; page <= (address + bytes - 1 - kArenaBase) >> kPageShift; ++page)
+  for (std::uint64_t page = (address - kArenaBase) >> kPageShift;
+       page <= (address + bytes - 1 - kArenaBase) >> kPageShift; ++page)
     if (states()[page].load(std::memory_order_acquire) != 2) save_page(page);
 }
 
@@ -68,7 +69,8 @@ void UndoLog::save_page(std::uint64_t page) {
 }
 
 void UndoLog::restore() {
-  for (const auto& [page, copy] : pages_) std::memcpy(reinterpret_cast<void*>(kArenaBase + (page << kPageShift)), copy.get(), kPage);
+  for (const auto& [page, copy] : pages_)
+    std::memcpy(reinterpret_cast<void*>(kArenaBase + (page << kPageShift)), copy.get(), kPage);
   clear();
 }
 

@@ -10,8 +10,8 @@ namespace machine {
 
 inline constexpr unsigned kUndoPageShift = 12;
 
-// What one worker of a launch saved. Of all workers together each page is copied once, by the first that writes it. Aligned,
-// as it is written while workers on other cores write theirs.
+// What one worker of a launch saved. Of all workers together each page is copied once, by the first that writes it.
+// Aligned, as it is written while workers on other cores write theirs.
 class alignas(128) UndoLog {
  public:
   ~UndoLog() { clear(); }
@@ -19,15 +19,17 @@ class alignas(128) UndoLog {
   // Called before bytes of global memory change.
   void save(std::uint64_t address, std::uint64_t bytes) {
     // Most stores go to the page that was saved last.
-    if (((address ^ last_) | ((address + bytes - 1) ^ last_)) >> kUndoPageShift == 0) [[likely]] return;
+    if (((address ^ last_) | ((address + bytes - 1) ^ last_)) >> kUndoPageShift == 0) [[likely]]
+      return;
     save_pages(address, bytes);
     last_ = address + bytes - 1;
   }
   void restore();  // everything as it was; the log is empty then
-  // Everything as it was, and the log holds what there has been since: to be exchanged again, or restored. Until then others may
-  // save the same pages.
+  // Everything as it was, and the log holds what there has been since: to be exchanged again, or restored. Until then
+  // others may save the same pages.
   void exchange();
-  // Whether something was written to memory that the host registered, which is not saved; or to other memory of the host.
+  // Whether something was written to memory that the host registered, which is not saved; or to other memory of the
+  // host.
   bool wrote_outside() const { return outside_; }
   bool wrote_host_memory() const;
 

@@ -24,14 +24,14 @@ struct WarpUndefined;
 struct Frame : LocalFrame {
   const Function* function = nullptr;
   Frame* caller = nullptr;
-  const Inst* call = nullptr;  // in the caller
+  const Inst* call = nullptr;     // in the caller
   const Slot* passing = nullptr;  // how its values pass (ops_call.cpp)
   std::byte* registers = nullptr;
-  std::uint32_t charge = 0;     // bytes of stack up to its end, without what lanes have asked for
+  std::uint32_t charge = 0;  // bytes of stack up to its end, without what lanes have asked for
   std::uint32_t depth = 0;
-  std::uint32_t fragments = 0;  // fragments in this frame, and callees that return to it
+  std::uint32_t fragments = 0;                // fragments in this frame, and callees that return to it
   std::shared_ptr<FrameUndefined> undefined;  // once a register held undefined bits
-  Bytes room;  // of the registers
+  Bytes room;                                 // of the registers
 };
 
 enum class Stop : std::uint8_t {
@@ -42,7 +42,7 @@ enum class Stop : std::uint8_t {
   barrier,     // waits at a block barrier
   gathering,   // part of a warp at an aligned barrier, waits for the rest
   exited,
-  aborted,     // the launch is over
+  aborted,  // the launch is over
 };
 
 struct Fragment {
@@ -50,17 +50,43 @@ struct Fragment {
   Frame* frame = nullptr;
   Mask lanes = 0;
   Stop wait = Stop::paused;
-  Mask need = 0;                // collective: lanes it waits for
+  Mask need = 0;  // collective: lanes it waits for
   std::uint32_t barrier = 0;
-  std::uint64_t turn = 0;       // when it last ran
-  bool released = false;        // collective: all lanes have come, elsewhere; what they brought is staged
+  std::uint64_t turn = 0;  // when it last ran
+  bool released = false;   // collective: all lanes have come, elsewhere; what they brought is staged
 };
 
 enum class Special : std::uint32_t {
-  tid_x, tid_y, tid_z, ntid_x, ntid_y, ntid_z, ctaid_x, ctaid_y, ctaid_z, nctaid_x, nctaid_y, nctaid_z,
-  laneid, warpid, nwarpid, smid, nsmid, gridid,
-  lanemask_eq, lanemask_le, lanemask_lt, lanemask_ge, lanemask_gt,
-  dynamic_smem_size, total_smem_size, aggr_smem_size, envreg1, envreg2, zero, one,
+  tid_x,
+  tid_y,
+  tid_z,
+  ntid_x,
+  ntid_y,
+  ntid_z,
+  ctaid_x,
+  ctaid_y,
+  ctaid_z,
+  nctaid_x,
+  nctaid_y,
+  nctaid_z,
+  laneid,
+  warpid,
+  nwarpid,
+  smid,
+  nsmid,
+  gridid,
+  lanemask_eq,
+  lanemask_le,
+  lanemask_lt,
+  lanemask_ge,
+  lanemask_gt,
+  dynamic_smem_size,
+  total_smem_size,
+  aggr_smem_size,
+  envreg1,
+  envreg2,
+  zero,
+  one,
   count_
 };
 inline constexpr std::uint32_t kSpecialBytes = static_cast<std::uint32_t>(Special::count_) * 128;
@@ -79,16 +105,16 @@ struct Warp {
   Mask lanes = 0;   // active, and the lanes that do not exist any more: arithmetic may write those too
   Mask alive = 0;
   std::int64_t budget = 0;
-  bool diverged = false;  // other fragments exist
-  bool released = false;  // the running fragment resumes at a collective that others have completed
-  bool forced = false;    // this fragment's turn by age: lower counters do not take over
-  bool follows = false;   // registers hold undefined bits: every instruction is followed
+  bool diverged = false;              // other fragments exist
+  bool released = false;              // the running fragment resumes at a collective that others have completed
+  bool forced = false;                // this fragment's turn by age: lower counters do not take over
+  bool follows = false;               // registers hold undefined bits: every instruction is followed
   const Inst* follow_from = nullptr;  // where to go on so, when that has just begun
   Stop stop = Stop::none;
   const Inst* stop_pc = nullptr;
   Mask need = 0;
   std::uint32_t barrier = 0;
-  Mask carry = 0;          // CC.CF, of a subtraction its complement: set without a borrow
+  Mask carry = 0;                            // CC.CF, of a subtraction its complement: set without a borrow
   std::shared_ptr<WarpUndefined> undefined;  // what is not in a frame
   Observer* observer = nullptr;
   Block* block = nullptr;
@@ -150,7 +176,7 @@ struct BarrierState {
   std::uint32_t count = 0;     // threads arrived, in the barrier's own counting
   std::uint32_t expected = 0;  // 0: every live thread
   bool in_use = false;
-  std::uint8_t use = 0;        // reduction kind: 0 none, else popc/and/or
+  std::uint8_t use = 0;  // reduction kind: 0 none, else popc/and/or
   std::uint32_t reduced_count = 0;
   bool reduced_and = true, reduced_or = false;
   WarpPoint first;  // the arrival that opened it
@@ -212,10 +238,10 @@ struct alignas(128) Worker {
   bool memory_undefined = false;         // and whether they are followed through memory
   std::vector<BlockCount, LineAllocator<BlockCount>> counts;
   std::uint64_t bytes_loaded = 0, bytes_stored = 0;
-  std::uint64_t executed = 0;      // warp instructions, kept for limits
+  std::uint64_t executed = 0;        // warp instructions, kept for limits
   std::uint64_t memory_changes = 0;  // stores and atomics that changed a value others can see
   std::uint64_t clock = 0;
-  std::uint64_t leaps = 0;         // of the clock, over waits that nothing else will end
+  std::uint64_t leaps = 0;  // of the clock, over waits that nothing else will end
   std::string printed;
   LaunchStatus status = LaunchStatus::ok;
   std::string message;
@@ -224,12 +250,13 @@ struct alignas(128) Worker {
   std::uint64_t grid_workspace = 0;  // %envreg1:%envreg2, the barrier of a cooperative launch
   std::uint32_t mode = ~0u;          // floating-point mode of the host thread, see set_mode
   Turns turns;
-  std::uint64_t watch = 0;           // not 0: nothing has changed for a while, and warps are looked at; the number of the stretch
-  bool host_polled = false;          // since then a warp looked in vain at memory that the host may write
-  std::uint64_t allowance = 0;       // warp instructions after which a tried schedule is given up; 0: none
+  // not 0: nothing has changed for a while, and warps are looked at; the number of the stretch
+  std::uint64_t watch = 0;
+  bool host_polled = false;     // since then a warp looked in vain at memory that the host may write
+  std::uint64_t allowance = 0;  // warp instructions after which a tried schedule is given up; 0: none
   bool dependency_passed = false;
-  std::uint32_t local_bytes = 0;     // of a thread
-  std::uint64_t stack_limit = 0;     // what calls may be charged, where the stack grows
+  std::uint32_t local_bytes = 0;  // of a thread
+  std::uint64_t stack_limit = 0;  // what calls may be charged, where the stack grows
 };
 
 // ---- what handlers call ------------------------------------------------------------------------------------------

@@ -11,11 +11,12 @@ namespace machine {
 // An address operand: a register and an offset, in one state space.
 struct BulkAddress {
   Slot base = 0;
-  bool wide = true;      // a register of 64 bits
+  bool wide = true;  // a register of 64 bits
   std::int64_t offset = 0;
 
   std::uint64_t of(const Warp& w, unsigned lane) const {
-    return (wide ? w.at<const std::uint64_t>(base)[lane] : w.at<const std::uint32_t>(base)[lane]) + static_cast<std::uint64_t>(offset);
+    return (wide ? w.at<const std::uint64_t>(base)[lane] : w.at<const std::uint32_t>(base)[lane]) +
+           static_cast<std::uint64_t>(offset);
   }
   std::uint64_t shared(const Warp& w, unsigned lane) const { return shared_storage(w, of(w, lane), false); }
 };

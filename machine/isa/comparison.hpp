@@ -10,14 +10,16 @@ namespace machine {
 
 enum class Cmp : std::uint8_t { eq, ne, lt, le, gt, ge, equ, neu, ltu, leu, gtu, geu, num, nan };
 
-inline constexpr std::string_view kComparisons[] = {"eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
+inline constexpr std::string_view kComparisons[] = {"eq",  "ne",  "lt",  "le",  "gt",  "ge",  "equ",
+                                                    "neu", "ltu", "leu", "gtu", "geu", "num", "nan"};
 inline constexpr std::string_view kUnsignedComparisons[] = {"lo", "ls", "hi", "hs"};  // of lt, le, gt, ge
 
 // -1: the word is no comparison.
 inline int comparison_of(std::string_view word) {
   if (const auto at = std::find(std::begin(kComparisons), std::end(kComparisons), word); at != std::end(kComparisons))
     return static_cast<int>(at - std::begin(kComparisons));
-  if (const auto at = std::find(std::begin(kUnsignedComparisons), std::end(kUnsignedComparisons), word); at != std::end(kUnsignedComparisons))
+  if (const auto at = std::find(std::begin(kUnsignedComparisons), std::end(kUnsignedComparisons), word);
+      at != std::end(kUnsignedComparisons))
     return static_cast<int>(Cmp::lt) + static_cast<int>(at - std::begin(kUnsignedComparisons));
   return -1;
 }

@@ -1,10 +1,10 @@
 // cvt to and from pairs: f16x2 bf16x2 e4m3x2 e5m2x2 e2m1x2 e2m3x2 e3m2x2 ue8m0x2, and cvt.pack.
 #include <algorithm>
 
-#include "isa/convert.hpp"
-#include "isa/format.hpp"
 #include "exec/lanes.hpp"
 #include "exec/real.hpp"
+#include "isa/convert.hpp"
+#include "isa/format.hpp"
 
 namespace machine {
 namespace {
@@ -52,8 +52,12 @@ const Inst* pack_floats(const Inst& i, Warp& w, Mask mask) {
   });
   return &i + 1;
 }
-struct PackHalf { static u32 apply(float a, float b) { return static_cast<u32>(float_to_half(a)) << 16 | float_to_half(b); } };
-struct PackBfloat { static u32 apply(float a, float b) { return static_cast<u32>(float_to_bfloat(a)) << 16 | float_to_bfloat(b); } };
+struct PackHalf {
+  static u32 apply(float a, float b) { return static_cast<u32>(float_to_half(a)) << 16 | float_to_half(b); }
+};
+struct PackBfloat {
+  static u32 apply(float a, float b) { return static_cast<u32>(float_to_bfloat(a)) << 16 | float_to_bfloat(b); }
+};
 
 // f16x2 or bf16x2 -> two narrow values
 const Inst* narrow_pair(const Inst& i, Warp& w, Mask mask) {
@@ -76,7 +80,9 @@ const Inst* widen_pair(const Inst& i, Warp& w, Mask mask) {
   const u16* a = w.at<const u16>(i.a);
   const unsigned half = i.extra;
   const u32 low_mask = (1u << half) - 1;
-  each_lane(w.at<u32>(i.d), mask, [=](unsigned l) { return static_cast<u32>(table[a[l] >> half & low_mask]) << 16 | table[a[l] & low_mask]; });
+  each_lane(w.at<u32>(i.d), mask, [=](unsigned l) {
+    return static_cast<u32>(table[a[l] >> half & low_mask]) << 16 | table[a[l] & low_mask];
+  });
   return &i + 1;
 }
 
@@ -94,17 +100,21 @@ const Inst* to_e8m0(const Inst& i, Warp& w, Mask mask) {
   });
   return &i + 1;
 }
-struct FromE8m0 { static u32 apply(u16 a) { return static_cast<u32>(e8m0_to_bfloat(a >> 8)) << 16 | e8m0_to_bfloat(a & 0xff); } };
+struct FromE8m0 {
+  static u32 apply(u16 a) { return static_cast<u32>(e8m0_to_bfloat(a >> 8)) << 16 | e8m0_to_bfloat(a & 0xff); }
+};
 
 // cvt.pack: saturate two s32 and put them before what c holds.
 const Inst* pack_integers(const Inst& i, Warp& w, Mask mask) {
   const s32 *a = w.at<const s32>(i.a), *b = w.at<const s32>(i.b);
   const unsigned bits = i.extra & 0xff;
   const bool is_signed_type = i.extra >> 8 & 1, has_c = i.extra >> 9 & 1;
-  const s32 high = is_signed_type ? (1 << (bits - 1)) - 1 : (1 << bits) - 1, low = is_signed_type ? -(1 << (bits - 1)) : 0;
+  const s32 high = is_signed_type ? (1 << (bits - 1)) - 1 : (1 << bits) - 1,
+            low = is_signed_type ? -(1 << (bits - 1)) : 0;
   const u32 field = (1u << bits) - 1;
   for_lanes(mask, [&](unsigned l) {
-    const u32 x = static_cast<u32>(std::clamp(a[l], low, high)) & field, y = static_cast<u32>(std::clamp(b[l], low, high)) & field;
+    const u32 x = static_cast<u32>(std::clamp(a[l], low, high)) & field,
+              y = static_cast<u32>(std::clamp(b[l], low, high)) & field;
     const u32 rest = has_c ? w.at<const u32>(i.c)[l] << (2 * bits) : 0;
     w.at<u32>(i.d)[l] = rest | x << bits | y;
   });
@@ -114,11 +124,13 @@ const Inst* pack_integers(const Inst& i, Warp& w, Mask mask) {
 void cvt_pack(Decoder& d) {
   d.take("pack");
   if (!d.take("sat")) d.fail("cvt.pack needs .sat");
-  const Type to = d.type({Type::u16, Type::s16, Type::u8, Type::s8, Type::u4, Type::s4, Type::u2, Type::s2}), from = d.type({Type::s32});
+  const Type to = d.type({Type::u16, Type::s16, Type::u8, Type::s8, Type::u4, Type::s4, Type::u2, Type::s2}),
+             from = d.type({Type::s32});
   const bool small = to != Type::u16 && to != Type::s16;
   if (small) d.type({Type::b32});
   d.end(small ? 4 : 3);
-  const Slot a = d.source(1, from), b = d.source(2, from), c = small ? d.source(3, Type::b32) : 0, r = d.destination(0, Type::b32);
+  const Slot a = d.source(1, from), b = d.source(2, from), c = small ? d.source(3, Type::b32) : 0,
+             r = d.destination(0, Type::b32);
   Inst& i = d.emit(pack_integers);
   i.a = a, i.b = b, i.c = c, i.d = r;
   const auto is = [to](Type x, Type y) { return to == x || to == y; };
@@ -127,7 +139,9 @@ void cvt_pack(Decoder& d) {
 }
 
 // The register type that holds a pair.
-Type carrier(Type t) { return t == Type::f16x2 || t == Type::bf16x2 ? Type::b32 : t == Type::e2m1x2 ? Type::b8 : Type::b16; }
+Type carrier(Type t) {
+  return t == Type::f16x2 || t == Type::bf16x2 ? Type::b32 : t == Type::e2m1x2 ? Type::b8 : Type::b16;
+}
 
 }  // namespace
 
@@ -146,7 +160,8 @@ bool decode_convert_packed(Decoder& d) {
   if (to == Type::ue8m0x2) {
     if (mode == 0 || p.relu || (from != Type::f32 && from != Type::bf16x2)) d.fail("no such conversion");
     d.end(from == Type::f32 ? 3 : 2);
-    const Slot a = d.source(1, from == Type::f32 ? Type::f32 : Type::b32), b = from == Type::f32 ? d.source(2, Type::f32) : 0;
+    const Slot a = d.source(1, from == Type::f32 ? Type::f32 : Type::b32),
+               b = from == Type::f32 ? d.source(2, Type::f32) : 0;
     const Slot r = d.destination(0, Type::b16);
     Inst& i = d.emit(to_e8m0);
     i.a = a, i.b = b, i.d = r, i.extra = (mode == 2 ? 1u : 0) | (p.finite ? 2u : 0) | (from == Type::bf16x2 ? 4u : 0);
@@ -170,7 +185,9 @@ bool decode_convert_packed(Decoder& d) {
     p.to = &format_of(to);
     const bool fast = to_half && mode == 0 && !p.finite && !p.relu;
     const void* data = keep_general(d, &p, sizeof p);
-    Inst& i = d.emit(!fast ? pack_floats : to == Type::f16x2 ? binary<u32, float, float, PackHalf> : binary<u32, float, float, PackBfloat>);
+    Inst& i = d.emit(!fast               ? pack_floats
+                     : to == Type::f16x2 ? binary<u32, float, float, PackHalf>
+                                         : binary<u32, float, float, PackBfloat>);
     i.a = a, i.b = b, i.d = r, i.data = data;
     return true;
   }

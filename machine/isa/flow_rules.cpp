@@ -1,15 +1,17 @@
-// How undefined bits go through each instruction, lane by lane: which bits of a result depend on which bits of the operands.
+// How undefined bits go through each instruction, lane by lane: which bits of a result depend on which bits of the
+// operands.
 //
 // Where a rule is not exact it calls too much undefined, never too little. Exact are those of the instructions by which
-// compilers move bits about: moves, logic, shifts, selections, bit fields, widening, comparisons, pairs in one register.
+// compilers move bits about: moves, logic, shifts, selections, bit fields, widening, comparisons, pairs in one
+// register.
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
-#include "isa/comparison.hpp"
 #include "exec/flow.hpp"
 #include "exec/real.hpp"
 #include "exec/types.hpp"
+#include "isa/comparison.hpp"
 
 namespace machine {
 namespace {
@@ -105,7 +107,8 @@ u64 lop3(const Lane& l) {
   for (unsigned k = 0; k < 3; ++k) a[k] = static_cast<u32>(l.value[k]), u[k] = static_cast<u32>(l.undefined[k]);
   const u32 first = look_up(l.inst.extra, a[0], a[1], a[2]);
   for (unsigned j = 1; j < 8; ++j)
-    differs |= first ^ look_up(l.inst.extra, a[0] ^ ((j & 4) != 0 ? u[0] : 0), a[1] ^ ((j & 2) != 0 ? u[1] : 0), a[2] ^ ((j & 1) != 0 ? u[2] : 0));
+    differs |= first ^ look_up(l.inst.extra, a[0] ^ ((j & 4) != 0 ? u[0] : 0), a[1] ^ ((j & 2) != 0 ? u[1] : 0),
+                               a[2] ^ ((j & 1) != 0 ? u[2] : 0));
   return differs;
 }
 
@@ -125,7 +128,8 @@ u64 shr(const Lane& l) {  // x: signed
 }
 u64 shf(const Lane& l) {  // x: left, y: wrap
   if (l.undefined[2] != 0) return all_of(l);
-  const u64 c = l.value[2] & 0xffffffffu, n = l.flow.y != 0 ? c & 31 : std::min<u64>(c, 32), pair = l.undefined[1] << 32 | (l.undefined[0] & 0xffffffffu);
+  const u64 c = l.value[2] & 0xffffffffu, n = l.flow.y != 0 ? c & 31 : std::min<u64>(c, 32),
+            pair = l.undefined[1] << 32 | (l.undefined[0] & 0xffffffffu);
   return (l.flow.x != 0 ? (pair << n) >> 32 : pair >> n) & 0xffffffffu;
 }
 u64 prmt(const Lane& l) {
@@ -201,7 +205,8 @@ Compared compared(const Lane& l) {
   const bool one = holds(c, least[0], most[1]), other = holds(c, most[0], least[1]);
   return {one != other, one};
 }
-// The comparison and the predicate that it is combined with (z: and, or, xor), of which the second result has the opposite.
+// The comparison and the predicate that it is combined with (z: and, or, xor), of which the second result has the
+// opposite.
 u64 setp(const Lane& l) {
   Compared r = compared(l);
   if (l.write == 1) r.value = !r.value;
@@ -220,7 +225,9 @@ u64 selected(const Lane& l, bool open, bool first) {
   if (open) return (l.undefined[0] | l.undefined[1] | (l.value[0] ^ l.value[1])) & all_of(l);
   return (first ? l.undefined[0] : l.undefined[1]) & all_of(l);
 }
-u64 selp(const Lane& l) { return selected(l, (l.undefined[2] & 1) != 0, ((l.value[2] ^ static_cast<u64>(l.inst.imm)) & 1) != 0); }
+u64 selp(const Lane& l) {
+  return selected(l, (l.undefined[2] & 1) != 0, ((l.value[2] ^ static_cast<u64>(l.inst.imm)) & 1) != 0);
+}
 u64 slct(const Lane& l) {  // x: by a float
   const u32 c = static_cast<u32>(l.value[2]);
   if (l.flow.x != 0) return selected(l, l.undefined[2] != 0, float_of(c) >= 0.0f);
@@ -268,7 +275,10 @@ Flow conversion(const Words& words) {
   const auto types = types_in(words);
   if (types.size() < 2 || has(words, "pack")) return plain(any);
   const Type to = types[0], from = types[1];
-  const auto narrow = [](Type t) { return t == Type::e4m3x2 || t == Type::e5m2x2 || t == Type::e2m1x2 || t == Type::e2m3x2 || t == Type::e3m2x2 || t == Type::ue8m0x2; };
+  const auto narrow = [](Type t) {
+    return t == Type::e4m3x2 || t == Type::e5m2x2 || t == Type::e2m1x2 || t == Type::e2m3x2 || t == Type::e3m2x2 ||
+           t == Type::ue8m0x2;
+  };
   if (from == Type::f32 && (is_pair(to) || narrow(to))) return with(halves_of_two, bytes_of(to) * 4);
   if ((is_pair(from) || narrow(from)) && (is_pair(to) || narrow(to))) return with(parts, 2);
   if (!is_integer(to) || !is_integer(from) || has(words, "sat")) return plain(any);
@@ -284,10 +294,16 @@ Flow comparison(const Words& words, bool predicate) {
   }
   int c = 0;
   for (const auto word : words) c = std::max(c, comparison_of(word));
-  return with(predicate ? setp : set, static_cast<unsigned>(c), static_cast<unsigned>(t), has(words, "and") ? 1 : has(words, "or") ? 2 : has(words, "xor") ? 3 : 0);
+  return with(predicate ? setp : set, static_cast<unsigned>(c), static_cast<unsigned>(t),
+              has(words, "and")   ? 1
+              : has(words, "or")  ? 2
+              : has(words, "xor") ? 3
+                                  : 0);
 }
 
-bool one_of(std::string_view word, std::initializer_list<std::string_view> words) { return std::find(words.begin(), words.end(), word) != words.end(); }
+bool one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
 
 }  // namespace
 
@@ -296,9 +312,13 @@ Flow flow_of(std::string_view base, const Words& words, bool packs, bool unpacks
   const Type t = types.empty() ? Type::none : types.back();
   const bool real_type = is_float(t) || t == Type::none;
   if (one_of(base, {"bra", "brx", "exit"})) return branches();
-  if (one_of(base, {"ld", "ldu", "st", "atom", "red", "cp", "tensormap", "call", "ret", "alloca", "stacksave", "stackrestore"})) return kind(FlowKind::handled);
-  if (one_of(base, {"shfl", "vote", "match", "redux", "mma", "wmma", "ldmatrix", "stmatrix", "movmatrix"})) return kind(FlowKind::collective);
-  if (one_of(base, {"trap", "brkpt", "bar", "barrier", "mbarrier", "elect", "griddepcontrol"})) return kind(FlowKind::decides);
+  if (one_of(base, {"ld", "ldu", "st", "atom", "red", "cp", "tensormap", "call", "ret", "alloca", "stacksave",
+                    "stackrestore"}))
+    return kind(FlowKind::handled);
+  if (one_of(base, {"shfl", "vote", "match", "redux", "mma", "wmma", "ldmatrix", "stmatrix", "movmatrix"}))
+    return kind(FlowKind::collective);
+  if (one_of(base, {"trap", "brkpt", "bar", "barrier", "mbarrier", "elect", "griddepcontrol"}))
+    return kind(FlowKind::decides);
   if (base == "mov" && t == Type::b128) return plain(halves_apart, true);
   if (base == "mov") return plain(packs ? pack : unpacks ? unpack : move, true);
   if (base == "cvta" || base == "mapa") return plain(carries);

@@ -23,8 +23,8 @@ inline constexpr Format kE2m1{2, 1, 1, 0x7, 0, 0};
 inline constexpr Format kE2m3{2, 3, 1, 0x1f, 0, 0};
 inline constexpr Format kE3m2{3, 2, 3, 0x1f, 0, 0};
 
-// rounding: n nearest even, a nearest with ties away, z, m (down), p (up). finite: overflow and infinities give the largest
-// finite value. NaN gives the format's NaN, or the largest finite value with a plus sign where it has none.
+// rounding: n nearest even, a nearest with ties away, z, m (down), p (up). finite: overflow and infinities give the
+// largest finite value. NaN gives the format's NaN, or the largest finite value with a plus sign where it has none.
 inline std::uint32_t encode(double v, const Format& f, char rounding, bool finite) {
   const std::uint32_t sign = std::signbit(v) ? std::uint32_t{1} << (f.bits() - 1) : 0;
   if (v != v) return f.nan != 0 ? f.nan : f.largest;
@@ -35,9 +35,9 @@ inline std::uint32_t encode(double v, const Format& f, char rounding, bool finit
   const auto raw = std::bit_cast<std::uint64_t>(magnitude);
   const int biased = static_cast<int>(raw >> 52);
   const std::uint64_t mantissa = (raw & ((std::uint64_t{1} << 52) - 1)) | (biased != 0 ? std::uint64_t{1} << 52 : 0);
-  const int exponent = (biased != 0 ? biased : 1) - 1075;        // v = mantissa * 2^exponent
-  const int top = exponent + 63 - std::countl_zero(mantissa);    // floor(log2 v)
-  const int lowest = 1 - f.bias;                                 // exponent of the smallest normal
+  const int exponent = (biased != 0 ? biased : 1) - 1075;             // v = mantissa * 2^exponent
+  const int top = exponent + 63 - std::countl_zero(mantissa);         // floor(log2 v)
+  const int lowest = 1 - f.bias;                                      // exponent of the smallest normal
   const int place = (top < lowest ? lowest : top) - f.mantissa_bits;  // exponent of the last kept bit
   const int shift = place - exponent;
   std::uint64_t kept, half = 0, rest = 0;
@@ -60,7 +60,9 @@ inline std::uint32_t encode(double v, const Format& f, char rounding, bool finit
     default: break;
   }
   kept += up ? 1 : 0;
-  const std::uint64_t code = top < lowest ? kept : (static_cast<std::uint64_t>(top - lowest + 1) << f.mantissa_bits) + kept - (std::uint64_t{1} << f.mantissa_bits);
+  const std::uint64_t code = top < lowest ? kept
+                                          : (static_cast<std::uint64_t>(top - lowest + 1) << f.mantissa_bits) + kept -
+                                                (std::uint64_t{1} << f.mantissa_bits);
   if (code > f.largest) {
     // Directed rounding towards zero stops at the largest finite value.
     const bool stays = rounding == 'z' || (rounding == 'm' && !negative) || (rounding == 'p' && negative);

@@ -1,14 +1,14 @@
 // mma.m16n8k16 of f16 or bf16 operands with f32 sums, which decoding kernels spend their time in, by whole registers.
 //
 // The fragments are matrices already: a register of A holds 8 rows of 8 columns in memory order, one of B the same of
-// its transpose, a pair of C or D the even and the odd columns of 8 rows. So registers are converted at once, and a row of
-// D is one vector. Sums are those of ops_matrix.cpp: in double, k ascending, rounded once towards zero.
-// Products of 16-bit numbers are exact in double: there is one rounding an addition, fused or not.
+// its transpose, a pair of C or D the even and the odd columns of 8 rows. So registers are converted at once, and a row
+// of D is one vector. Sums are those of ops_matrix.cpp: in double, k ascending, rounded once towards zero. Products of
+// 16-bit numbers are exact in double: there is one rounding an addition, fused or not.
 #include <cstring>
 
 #include "exec/lanes.hpp"
-#include "isa/matrix.hpp"
 #include "exec/real.hpp"
+#include "isa/matrix.hpp"
 
 namespace machine {
 namespace {
@@ -45,12 +45,16 @@ constexpr Transposition kTransposition = transposition();
 
 // Two rows to float: towards zero, but to infinity what rounding to nearest takes there; NaN has one pattern.
 __m512 rounded(__m512d first, __m512d second) {
-  constexpr int kTruncate = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC, kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
-  __m512 v = _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvt_roundpd_ps(first, kTruncate)), _mm512_cvt_roundpd_ps(second, kTruncate), 1);
+  constexpr int kTruncate = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC,
+                kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+  __m512 v = _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvt_roundpd_ps(first, kTruncate)),
+                                _mm512_cvt_roundpd_ps(second, kTruncate), 1);
   v = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), _mm512_castsi512_ps(_mm512_set1_epi32(kNan32)));
-  const __mmask16 largest = _mm512_cmpeq_epi32_mask(_mm512_and_si512(_mm512_castps_si512(v), _mm512_set1_epi32(0x7fffffff)), _mm512_set1_epi32(0x7f7fffff));
+  const __mmask16 largest = _mm512_cmpeq_epi32_mask(
+      _mm512_and_si512(_mm512_castps_si512(v), _mm512_set1_epi32(0x7fffffff)), _mm512_set1_epi32(0x7f7fffff));
   if (largest != 0) [[unlikely]] {
-    const __m512 n = _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvt_roundpd_ps(first, kNearest)), _mm512_cvt_roundpd_ps(second, kNearest), 1);
+    const __m512 n = _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvt_roundpd_ps(first, kNearest)),
+                                        _mm512_cvt_roundpd_ps(second, kNearest), 1);
     v = _mm512_mask_mov_ps(v, largest, n);
   }
   return v;
@@ -75,18 +79,22 @@ void multiply(const Warp& w, const Slot* d, const Slot* a, const Slot* b, const 
     const __m512i x = _mm512_load_si512(part), y = _mm512_load_si512(part + 32);
     for (unsigned half = 0; half < 2; ++half) {
       const __m512i t = _mm512_permutex2var_epi16(x, half == 0 ? upper : lower, y);
-      const __m512 first = Format::floats(_mm512_castsi512_si256(t)), second = Format::floats(_mm512_extracti64x4_epi64(t, 1));
+      const __m512 first = Format::floats(_mm512_castsi512_si256(t)),
+                   second = Format::floats(_mm512_extracti64x4_epi64(t, 1));
       __m512d* to = right + reg * 8 + half * 4;
-      to[0] = low_doubles(first), to[1] = high_doubles(first), to[2] = low_doubles(second), to[3] = high_doubles(second);
+      to[0] = low_doubles(first), to[1] = high_doubles(first), to[2] = low_doubles(second),
+      to[3] = high_doubles(second);
     }
   }
   __m512 result[4][2];  // the registers of D, which may be those of C: written when all of it has been read
   for (unsigned half = 0; half < 2; ++half) {
     const float *even = w.at<const float>(c[half * 2]), *odd = w.at<const float>(c[half * 2 + 1]);
     __m512d sum[8];
-    for (unsigned r = 0; r < 8; ++r) sum[r] = _mm512_cvtps_pd(_mm256_set_m128(_mm_load_ps(odd + r * 4), _mm_load_ps(even + r * 4)));
+    for (unsigned r = 0; r < 8; ++r)
+      sum[r] = _mm512_cvtps_pd(_mm256_set_m128(_mm_load_ps(odd + r * 4), _mm_load_ps(even + r * 4)));
     for (unsigned k = 0; k < 16; ++k)
-      for (unsigned r = 0; r < 8; ++r) sum[r] = _mm512_fmadd_pd(_mm512_set1_pd(left[half * 8 + r][k]), right[k], sum[r]);
+      for (unsigned r = 0; r < 8; ++r)
+        sum[r] = _mm512_fmadd_pd(_mm512_set1_pd(left[half * 8 + r][k]), right[k], sum[r]);
     for (unsigned g = 0; g < 2; ++g) {
       const __m512 x = rounded(sum[g * 4], sum[g * 4 + 1]), y = rounded(sum[g * 4 + 2], sum[g * 4 + 3]);
       result[half * 2][g] = _mm512_shuffle_f32x4(x, y, 0x88);
@@ -150,7 +158,11 @@ void multiply(const Warp& w, const Slot* d, const Slot* a, const Slot* b, const 
 
 }  // namespace
 
-void multiply_halves(const Warp& w, const Slot* d, const Slot* a, const Slot* b, const Slot* c) { multiply<HalfOperand>(w, d, a, b, c); }
-void multiply_bfloats(const Warp& w, const Slot* d, const Slot* a, const Slot* b, const Slot* c) { multiply<BfloatOperand>(w, d, a, b, c); }
+void multiply_halves(const Warp& w, const Slot* d, const Slot* a, const Slot* b, const Slot* c) {
+  multiply<HalfOperand>(w, d, a, b, c);
+}
+void multiply_bfloats(const Warp& w, const Slot* d, const Slot* a, const Slot* b, const Slot* c) {
+  multiply<BfloatOperand>(w, d, a, b, c);
+}
 
 }  // namespace machine

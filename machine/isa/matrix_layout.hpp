@@ -12,10 +12,10 @@ enum class Role : std::uint8_t { a, b, c };  // c: the accumulator D as well
 // The registers of one matrix of D = A * B + C.
 struct MatrixFragment {
   Role role = Role::a;
-  bool quad_pairs = false;   // of mma.m8n8k4 on halves: four matrices, each in four lanes of either half of the warp
-  bool turned = false;       // there: A by columns, or B by rows
-  bool mirrored = false;     // lies as the other operand of the transposed product would, with row and column exchanged
-  std::uint8_t bits = 16;    // of an element
+  bool quad_pairs = false;  // of mma.m8n8k4 on halves: four matrices, each in four lanes of either half of the warp
+  bool turned = false;      // there: A by columns, or B by rows
+  bool mirrored = false;    // lies as the other operand of the transposed product would, with row and column exchanged
+  std::uint8_t bits = 16;   // of an element
   std::uint8_t registers = 4;
   std::uint16_t rows = 16, columns = 16;
 

@@ -5,11 +5,11 @@
 #include <bit>
 #include <vector>
 
+#include "exec/undefined.hpp"
 #include "isa/convert.hpp"
-#include "ptx/decoder.hpp"
 #include "isa/format.hpp"
 #include "isa/matrix.hpp"
-#include "exec/undefined.hpp"
+#include "ptx/decoder.hpp"
 
 namespace machine {
 
@@ -43,9 +43,13 @@ s64 whole_value(Type t, u64 raw) {
 unsigned bits_of_type(Type t) {
   switch (t) {
     case Type::f64: return 64;
-    case Type::f32: case Type::tf32: case Type::s32: return 32;
-    case Type::f16: case Type::bf16: return 16;
-    case Type::s4: case Type::u4: return 4;
+    case Type::f32:
+    case Type::tf32:
+    case Type::s32: return 32;
+    case Type::f16:
+    case Type::bf16: return 16;
+    case Type::s4:
+    case Type::u4: return 4;
     case Type::b1: return 1;
     default: return 8;
   }
@@ -70,7 +74,8 @@ Element element_of(const MatrixFragment& f, unsigned lane, unsigned reg, unsigne
   }
   switch (f.role) {
     case Role::a: {
-      const unsigned blocks = std::min(f.rows / 8u, 2u), tiles = f.rows / (8 * blocks), each = blocks * (f.columns / (per * 4));
+      const unsigned blocks = std::min(f.rows / 8u, 2u), tiles = f.rows / (8 * blocks),
+                     each = blocks * (f.columns / (per * 4));
       const unsigned tile = reg / each % tiles, rest = reg % each;
       return {tile * 16 + group + 8 * (rest % blocks), quad * per + part + rest / blocks * per * 4, 0};
     }
@@ -106,7 +111,8 @@ void each_element(const MatrixFragment& f, F visit) {
 void gather(const Warp& w, const MatrixFragment& f, const Slot* slots, std::vector<u64>& to) {
   to.assign(std::size_t{f.matrices()} * f.rows * f.columns, 0);
   each_element(f, [&](Element e, unsigned lane, unsigned reg, unsigned part) {
-    to[(e.matrix * f.rows + e.row) * f.columns + e.column] = read_register(w, slots[reg], lane, f.bits) >> (f.bits == 64 ? 0 : f.bits * part) & ones(f.bits);
+    to[(e.matrix * f.rows + e.row) * f.columns + e.column] =
+        read_register(w, slots[reg], lane, f.bits) >> (f.bits == 64 ? 0 : f.bits * part) & ones(f.bits);
   });
 }
 
@@ -130,7 +136,8 @@ u64 rounded_to(Type t, double v) {
   return encode(v, kF16, 'n', false);
 }
 
-void multiply(const Product& p, const std::vector<u64>& a, const std::vector<u64>& b, const std::vector<u64>& c, std::vector<u64>& d) {
+void multiply(const Product& p, const std::vector<u64>& a, const std::vector<u64>& b, const std::vector<u64>& c,
+              std::vector<u64>& d) {
   d.resize(c.size());
   const bool integers = p.d == Type::s32;
   for (std::size_t place = 0; place < c.size(); ++place) {
@@ -141,13 +148,16 @@ void multiply(const Product& p, const std::vector<u64>& a, const std::vector<u64
       s64 sum = whole_value(Type::s32, c[place]);
       for (unsigned k = 0; k < p.k; ++k) {
         const u64 x = left[k], y = right[std::size_t{k} * p.n];
-        sum += p.bits == Product::and_popc ? static_cast<s64>(x & y) : p.bits == Product::xor_popc ? static_cast<s64>(x ^ y) : whole_value(p.a, x) * whole_value(p.b, y);
+        sum += p.bits == Product::and_popc   ? static_cast<s64>(x & y)
+               : p.bits == Product::xor_popc ? static_cast<s64>(x ^ y)
+                                             : whole_value(p.a, x) * whole_value(p.b, y);
       }
       if (p.saturate) sum = std::clamp<s64>(sum, INT32_MIN, INT32_MAX);
       d[place] = static_cast<u32>(sum);
     } else {
       double sum = real_value(p.c, c[place]);
-      for (unsigned k = 0; k < p.k; ++k) sum = __builtin_fma(real_value(p.a, left[k]), real_value(p.b, right[std::size_t{k} * p.n]), sum);
+      for (unsigned k = 0; k < p.k; ++k)
+        sum = __builtin_fma(real_value(p.a, left[k]), real_value(p.b, right[std::size_t{k} * p.n]), sum);
       d[place] = rounded_to(p.d, sum);
     }
   }
@@ -161,7 +171,8 @@ void product_undefined(Warp& w, const Product& p, const Slot* slots, Mask lanes)
       const MatrixFragment& f = p.fragment[operand];
       const UndefinedSlot* u = undefined_of(w, slots[p.starts[operand] + reg]);
       if (u == nullptr || (u->lanes >> lane & 1) == 0) return;
-      if ((u->bits[lane] >> (f.bits == 64 ? 0 : f.bits * part) & ones(f.bits)) != 0) origins[key(e)] = &u->origins[lane];
+      if ((u->bits[lane] >> (f.bits == 64 ? 0 : f.bits * part) & ones(f.bits)) != 0)
+        origins[key(e)] = &u->origins[lane];
     });
     return origins;
   };
@@ -185,7 +196,10 @@ void product_undefined(Warp& w, const Product& p, const Slot* slots, Mask lanes)
     r.origin.computed = true;
   });
   for (unsigned reg = 0; reg < to.registers; ++reg)
-    for_lanes(lanes, [&](unsigned l) { set_undefined(*w.frame, slots[p.starts[0] + reg], l, results[reg * kWarp + l].bits, results[reg * kWarp + l].origin); });
+    for_lanes(lanes, [&](unsigned l) {
+      set_undefined(*w.frame, slots[p.starts[0] + reg], l, results[reg * kWarp + l].bits,
+                    results[reg * kWarp + l].origin);
+    });
 }
 
 void by_tiles(const Warp& w, const Product& p, const Slot* slots) {
@@ -201,10 +215,12 @@ void by_tiles(const Warp& w, const Product& p, const Slot* slots) {
 const Inst* product(const Inst& i, Warp& w, Mask mask) {
   const Meeting m = meet(i, w, mask, i.e, Collective::mma, nullptr);
   if (!m.ready) return m.next;
-  if (m.present != kFullMask) collective_fault(i, w, m.present, Fault::divergent_barrier, "a matrix instruction needs all 32 lanes");
+  if (m.present != kFullMask)
+    collective_fault(i, w, m.present, Fault::divergent_barrier, "a matrix instruction needs all 32 lanes");
   const Slot* slots = i.slots;
   const Product& p = *reinterpret_cast<const Product*>(i.imm);
-  if (w.follows) [[unlikely]] product_undefined(w, p, slots, m.lanes);
+  if (w.follows) [[unlikely]]
+    product_undefined(w, p, slots, m.lanes);
   if (p.tiles_down != 0 && m.lanes == kFullMask) return by_tiles(w, p, slots), &i + 1;
   thread_local auto& scratch = *new std::array<std::vector<u64>, 4>;  // outlives the thread's destructors
   auto& [a, b, c, d] = scratch;
@@ -225,7 +241,8 @@ void emit_product(Decoder& d, Product p) {
     const MatrixFragment& f = p.fragment[k];
     const Operand& o = d.operand(k);
     const std::vector<Operand> parts = o.kind == Operand::list ? o.parts : std::vector<Operand>{o};
-    if (parts.size() != f.registers) d.fail("operand " + std::to_string(k + 1) + " needs " + std::to_string(f.registers) + " registers");
+    if (parts.size() != f.registers)
+      d.fail("operand " + std::to_string(k + 1) + " needs " + std::to_string(f.registers) + " registers");
     p.starts[k] = static_cast<unsigned>(slots.size());
     const Type whole = f.bits == 64 ? Type::b64 : Type::b32;
     for (const auto& part : parts) slots.push_back(k == 0 ? d.destination(part, whole) : d.source(part, whole));

@@ -13,10 +13,10 @@ struct Product {
   unsigned m = 16, n = 8, k = 16;
   Type d = Type::f32, a = Type::f16, b = Type::f16, c = Type::f32;
   bool saturate = false;
-  char rounding = 'n';      // of f64
+  char rounding = 'n';  // of f64
   enum Bits : std::uint8_t { multiplied, and_popc, xor_popc } bits = multiplied;
-  MatrixFragment fragment[4];     // of d, a, b, c
-  unsigned starts[4] = {};  // where their registers begin in the slot list
+  MatrixFragment fragment[4];  // of d, a, b, c
+  unsigned starts[4] = {};     // where their registers begin in the slot list
   // Tiles of 16 x 8 x 16 that multiply_halves and multiply_bfloats take, downwards and across; 0: none.
   unsigned tiles_down = 0, tiles_across = 0;
 };

@@ -1,9 +1,9 @@
 // Decoding that the instructions on memory share.
 #pragma once
 
+#include "exec/memory_access.hpp"
 #include "isa/convert.hpp"
 #include "ptx/decoder.hpp"
-#include "exec/memory_access.hpp"
 
 namespace machine {
 

@@ -65,20 +65,33 @@ void min_max(Decoder& d) {
 std::span<const Opcode> shared_mnemonics() {
   static constexpr auto k = InstructionClass::integer;
   static const Opcode table[] = {
-      {"add", add, k}, {"sub", sub, k}, {"mul", mul, k}, {"mad", mad, k}, {"fma", fma, InstructionClass::float32}, {"div", div, k},
-      {"abs", abs_neg<true>, k}, {"neg", abs_neg<false>, k}, {"min", min_max<true>, k}, {"max", min_max<false>, k},
+      {"add", add, k},
+      {"sub", sub, k},
+      {"mul", mul, k},
+      {"mad", mad, k},
+      {"fma", fma, InstructionClass::float32},
+      {"div", div, k},
+      {"abs", abs_neg<true>, k},
+      {"neg", abs_neg<false>, k},
+      {"min", min_max<true>, k},
+      {"max", min_max<false>, k},
   };
   return table;
 }
 
 std::string_view refusal(std::string_view base) {
   static constexpr std::pair<std::string_view, std::string_view> kRefused[] = {
-      {"tex", "textures are not supported"},       {"tld4", "textures are not supported"},
-      {"txq", "textures are not supported"},       {"suld", "surfaces are not supported"},
-      {"sust", "surfaces are not supported"},      {"sured", "surfaces are not supported"},
-      {"suq", "surfaces are not supported"},       {"istypep", "textures are not supported"},
+      {"tex", "textures are not supported"},
+      {"tld4", "textures are not supported"},
+      {"txq", "textures are not supported"},
+      {"suld", "surfaces are not supported"},
+      {"sust", "surfaces are not supported"},
+      {"sured", "surfaces are not supported"},
+      {"suq", "surfaces are not supported"},
+      {"istypep", "textures are not supported"},
       {"multimem", "memory of several GPUs is not supported"},
-      {"tcgen05", "needs sm_100 or later"},        {"clusterlaunchcontrol", "needs sm_100 or later"},
+      {"tcgen05", "needs sm_100 or later"},
+      {"clusterlaunchcontrol", "needs sm_100 or later"},
   };
   for (const auto& [name, reason] : kRefused)
     if (name == base) return reason;
@@ -88,10 +101,12 @@ std::string_view refusal(std::string_view base) {
 const Opcode* find_opcode(std::string_view base) {
   static const auto* all = [] {
     auto* map = new std::unordered_map<std::string_view, Opcode>;
-    for (const auto family : {shared_mnemonics(), integer_opcodes(), bits_opcodes(), float_opcodes(), special_opcodes(), convert_opcodes(),
-                              compare_opcodes(), move_opcodes(), memory_opcodes(), atomic_opcodes(), async_opcodes(), mbarrier_opcodes(), tensor_map_opcodes(),
-                              matrix_opcodes(), matrix_move_opcodes(), collective_opcodes(), barrier_opcodes(), control_opcodes(),
-                              call_opcodes(), stack_opcodes(), video_opcodes(), wmma_opcodes()})
+    for (const auto family :
+         {shared_mnemonics(),   integer_opcodes(),  bits_opcodes(),       float_opcodes(),  special_opcodes(),
+          convert_opcodes(),    compare_opcodes(),  move_opcodes(),       memory_opcodes(), atomic_opcodes(),
+          async_opcodes(),      mbarrier_opcodes(), tensor_map_opcodes(), matrix_opcodes(), matrix_move_opcodes(),
+          collective_opcodes(), barrier_opcodes(),  control_opcodes(),    call_opcodes(),   stack_opcodes(),
+          video_opcodes(),      wmma_opcodes()})
       for (const auto& opcode : family) map->emplace(opcode.base, opcode);
     return map;
   }();

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "isa/families.hpp"
-#include "isa/memory_decode.hpp"
 #include "exec/schedule.hpp"
 #include "exec/undefined.hpp"
+#include "isa/families.hpp"
+#include "isa/memory_decode.hpp"
 
 namespace machine {
 namespace {
@@ -15,7 +15,9 @@ using u64 = std::uint64_t;
 
 template <unsigned Bytes>
 void move_filled(const Warp::Copy& c, Mask lanes) {
-  for_lanes(lanes, [&](unsigned l) { std::memcpy(reinterpret_cast<void*>(c.destination[l]), reinterpret_cast<const void*>(c.source[l]), Bytes); });
+  for_lanes(lanes, [&](unsigned l) {
+    std::memcpy(reinterpret_cast<void*>(c.destination[l]), reinterpret_cast<const void*>(c.source[l]), Bytes);
+  });
 }
 
 // Moves the bytes of the lanes in `lanes`: what the copy reads, and zeros behind it.
@@ -23,10 +25,12 @@ void move(const Warp::Copy& c, Mask lanes) {
   const u32 bytes = c.told.bytes;
   if (lanes == kFullMask && c.told.whole == lanes && c.told.source.shape == Shape::contiguous &&
       c.told.destination.shape == Shape::contiguous) {
-    std::memcpy(reinterpret_cast<void*>(c.destination[0]), reinterpret_cast<const void*>(c.source[0]), std::size_t{bytes} * kWarp);
+    std::memcpy(reinterpret_cast<void*>(c.destination[0]), reinterpret_cast<const void*>(c.source[0]),
+                std::size_t{bytes} * kWarp);
     return;
   }
-  if ((lanes & ~c.told.whole) == 0) return bytes == 16 ? move_filled<16>(c, lanes) : bytes == 8 ? move_filled<8>(c, lanes) : move_filled<4>(c, lanes);
+  if ((lanes & ~c.told.whole) == 0)
+    return bytes == 16 ? move_filled<16>(c, lanes) : bytes == 8 ? move_filled<8>(c, lanes) : move_filled<4>(c, lanes);
   for_lanes(lanes, [&](unsigned l) {
     auto* to = reinterpret_cast<std::byte*>(c.destination[l]);
     const u32 from = c.source_bytes[l];
@@ -38,9 +42,13 @@ void move(const Warp::Copy& c, Mask lanes) {
 // Lanes whose source no longer is anybody's.
 Mask freed(const Warp::Copy& c, Mask lanes) {
   const Access& from = c.told.source;
-  if (const Range range = lanes == from.lanes ? range_of(from) : range_of(from.address, from.width, lanes); range.in_arena() && range.live()) return 0;
+  if (const Range range = lanes == from.lanes ? range_of(from) : range_of(from.address, from.width, lanes);
+      range.in_arena() && range.live())
+    return 0;
   Mask dead = 0;
-  for_lanes(lanes, [&](unsigned l) { dead |= Mask{c.source_bytes[l] != 0 && in_global_arena(c.source[l]) && !granule_live(c.source[l])} << l; });
+  for_lanes(lanes, [&](unsigned l) {
+    dead |= Mask{c.source_bytes[l] != 0 && in_global_arena(c.source[l]) && !granule_live(c.source[l])} << l;
+  });
   return dead;
 }
 
@@ -120,7 +128,8 @@ const Inst* copy(const Inst& i, Warp& w, Mask mask) {
   Mask misaligned = 0, outside = 0, bad_source = 0;
   if (((range.bits | room.bits) & low) != 0) {
     misaligned = mask & mask_of([=](unsigned l) { return ((source[l] | destination[l]) & low) != 0; });
-    address_fault(i, w, ((source[std::countr_zero(misaligned)] & low) != 0) ? from : to, misaligned, Fault::misaligned_address);
+    address_fault(i, w, ((source[std::countr_zero(misaligned)] & low) != 0) ? from : to, misaligned,
+                  Fault::misaligned_address);
   }
   if (room.first < origin || room.last - origin >= extent) {
     outside = mask & mask_of([=](unsigned l) { return destination[l] - origin + low >= extent; });
@@ -132,7 +141,8 @@ const Inst* copy(const Inst& i, Warp& w, Mask mask) {
   if (reads != 0 && !(range.in_arena() && (w.observer != nullptr || range.live())))
     for_lanes(reads & ~misaligned, [&](unsigned l) {
       const u64 first = source[l];
-      if (!in_global_arena(first) && !AddressSpace::instance().touchable(first, c.source_bytes[l])) bad_source |= Mask{1} << l;
+      if (!in_global_arena(first) && !AddressSpace::instance().touchable(first, c.source_bytes[l]))
+        bad_source |= Mask{1} << l;
       else if (w.observer == nullptr && in_global_arena(first) && !granule_live(first)) bad_source |= Mask{1} << l;
     });
   if (bad_source != 0) address_fault(i, w, from, bad_source, Fault::illegal_address);

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "isa/families.hpp"
-#include "isa/memory_decode.hpp"
 #include "exec/real.hpp"
 #include "exec/undefined.hpp"
+#include "isa/families.hpp"
+#include "isa/memory_decode.hpp"
 
 namespace machine {
 namespace {
@@ -27,12 +27,14 @@ struct AtomicOp {
   u64 (*apply)(u64 old, u64 operand, u64 second) = nullptr;
 };
 
-template <class T> u64 raw(T v) {
+template <class T>
+u64 raw(T v) {
   u64 r = 0;
   std::memcpy(&r, &v, sizeof v);
   return r;
 }
-template <class T> T as(u64 v) {
+template <class T>
+T as(u64 v) {
   T r;
   std::memcpy(&r, &v, sizeof r);
   return r;
@@ -42,7 +44,8 @@ template <Op O, class T>
 u64 integer(u64 old, u64 operand, u64 second) {
   const T a = as<T>(old), b = as<T>(operand);
   switch (O) {
-    case Op::add: return raw(static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b)));
+    case Op::add:
+      return raw(static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b)));
     case Op::min: return raw(std::min(a, b));
     case Op::max: return raw(std::max(a, b));
     case Op::inc: return raw(static_cast<T>(a >= b ? 0 : a + 1));
@@ -68,7 +71,9 @@ u64 add_double(u64 old, u64 operand, u64) {
 }
 
 template <class H>
-u16 add_half(u16 a, u16 b) { return H::narrow(H::widen(a) + H::widen(b)); }
+u16 add_half(u16 a, u16 b) {
+  return H::narrow(H::widen(a) + H::widen(b));
+}
 template <class H, bool Max>
 u16 choose_half(u16 a, u16 b) {
   const float x = H::widen(a), y = H::widen(b);
@@ -78,10 +83,13 @@ u16 choose_half(u16 a, u16 b) {
   return first ? a : b;
 }
 template <u16 (*F)(u16, u16)>
-u64 single(u64 old, u64 operand, u64) { return F(static_cast<u16>(old), static_cast<u16>(operand)); }
+u64 single(u64 old, u64 operand, u64) {
+  return F(static_cast<u16>(old), static_cast<u16>(operand));
+}
 template <u16 (*F)(u16, u16)>
 u64 pair(u64 old, u64 operand, u64) {
-  return static_cast<u64>(F(static_cast<u16>(old >> 16), static_cast<u16>(operand >> 16))) << 16 | F(static_cast<u16>(old), static_cast<u16>(operand));
+  return static_cast<u64>(F(static_cast<u16>(old >> 16), static_cast<u16>(operand >> 16))) << 16 |
+         F(static_cast<u16>(old), static_cast<u16>(operand));
 }
 
 u64 read_slot(const Warp& w, Slot s, unsigned bytes, unsigned lane) {
@@ -113,7 +121,8 @@ void transfer(const MemoryOp& memory, Warp& w, const u64* address, Mask mask, Sh
       void* at = reinterpret_cast<void*>(address[l] + u64{c} * bytes);
       u64 old = 0;
       std::memcpy(&old, at, bytes);
-      const u64 value = op.apply(old, read_slot(w, memory.registers[c], bytes, l), op.second[0] != 0 ? read_slot(w, op.second[0], bytes, l) : 0);
+      const u64 value = op.apply(old, read_slot(w, memory.registers[c], bytes, l),
+                                 op.second[0] != 0 ? read_slot(w, op.second[0], bytes, l) : 0);
       changed |= value != old;
       std::memcpy(at, &value, bytes);
       if (!op.returns) continue;
@@ -133,7 +142,8 @@ void transfer_wide(const MemoryOp& memory, Warp& w, const u64* address, Mask mas
     void* at = reinterpret_cast<void*>(address[l]);
     u64 old[2], value[2];
     std::memcpy(old, at, sizeof old);
-    const bool swaps = op.op == Op::exch || (old[0] == w.at<const u64>(memory.registers[0])[l] && old[1] == w.at<const u64>(memory.registers[1])[l]);
+    const bool swaps = op.op == Op::exch || (old[0] == w.at<const u64>(memory.registers[0])[l] &&
+                                             old[1] == w.at<const u64>(memory.registers[1])[l]);
     const Slot* from = op.op == Op::exch ? memory.registers : op.second;
     for (unsigned c = 0; c < 2; ++c) {
       value[c] = swaps ? w.at<const u64>(from[c])[l] : old[c];
@@ -146,18 +156,21 @@ void transfer_wide(const MemoryOp& memory, Warp& w, const u64* address, Mask mas
   in_some_order(w, address, mask, changed, lane);
 }
 
-
 const Inst* atomic(const Inst& i, Warp& w, Mask mask) {
   mask &= w.active;
   if (mask == 0) return &i + 1;
   const AtomicOp& op = *static_cast<const AtomicOp*>(i.data);
-  if (w.follows) [[unlikely]] before_atomic(i, w, op.memory, op.second[0] != 0 ? op.second : op.memory.registers, op.result, mask);
+  if (w.follows) [[unlikely]]
+    before_atomic(i, w, op.memory, op.second[0] != 0 ? op.second : op.memory.registers, op.result, mask);
   const Mask done = run_memory(i, w, op.memory, mask);
   if (done != mask && op.returns)
     for (unsigned c = 0; c < op.memory.components; ++c)
-      for_lanes(mask & ~done, [&](unsigned l) { std::memset(w.at<std::byte>(op.result[c]) + l * op.memory.element, 0, op.memory.element); });
+      for_lanes(mask & ~done, [&](unsigned l) {
+        std::memset(w.at<std::byte>(op.result[c]) + l * op.memory.element, 0, op.memory.element);
+      });
   if (w.stop == Stop::aborted) return nullptr;
-  if (w.worker->undefined == nullptr || w.worker->undefined->lanes == 0) [[likely]] return &i + 1;
+  if (w.worker->undefined == nullptr || w.worker->undefined->lanes == 0) [[likely]]
+    return &i + 1;
   atomic_undefined(w, op.memory, op.result);
   return op.returns ? follow(w, &i + 1) : &i + 1;
 }
@@ -215,31 +228,80 @@ void decode(Decoder& d, bool returns) {
     d.source(first + 1 + sources, Type::b64);
   }
 
-  op.memory.merge = op.op == Op::exch || op.op == Op::cas ? Merge::replace : op.op == Op::and_ ? Merge::and_ : op.op == Op::or_ ? Merge::or_
-                    : op.op == Op::xor_ ? Merge::xor_ : Merge::any;
-  const bool minmax = op.op == Op::min || op.op == Op::max, logic = op.op == Op::and_ || op.op == Op::or_ || op.op == Op::xor_;
+  op.memory.merge = op.op == Op::exch || op.op == Op::cas ? Merge::replace
+                    : op.op == Op::and_                   ? Merge::and_
+                    : op.op == Op::or_                    ? Merge::or_
+                    : op.op == Op::xor_                   ? Merge::xor_
+                                                          : Merge::any;
+  const bool minmax = op.op == Op::min || op.op == Op::max,
+             logic = op.op == Op::and_ || op.op == Op::or_ || op.op == Op::xor_;
   const bool swap = op.op == Op::exch || op.op == Op::cas;
   const bool is_max = op.op == Op::max;
-  auto need = [&](bool condition) { if (!condition) d.refuse_type(t); };
+  auto need = [&](bool condition) {
+    if (!condition) d.refuse_type(t);
+  };
   switch (t) {
-    case Type::u32: need(!logic && !swap); op.apply = integer_op<u32>(d, op.op); break;
-    case Type::s32: need(op.op == Op::add || minmax); op.apply = integer_op<s32>(d, op.op); break;
-    case Type::u64: need(op.op == Op::add || minmax); op.apply = integer_op<u64>(d, op.op); break;
-    case Type::s64: need(minmax || op.op == Op::add); op.apply = integer_op<s64>(d, op.op); break;
-    case Type::b32: need(logic || swap); op.apply = integer_op<u32>(d, op.op); break;
-    case Type::b64: need(logic || swap); op.apply = integer_op<u64>(d, op.op); break;
+    case Type::u32:
+      need(!logic && !swap);
+      op.apply = integer_op<u32>(d, op.op);
+      break;
+    case Type::s32:
+      need(op.op == Op::add || minmax);
+      op.apply = integer_op<s32>(d, op.op);
+      break;
+    case Type::u64:
+      need(op.op == Op::add || minmax);
+      op.apply = integer_op<u64>(d, op.op);
+      break;
+    case Type::s64:
+      need(minmax || op.op == Op::add);
+      op.apply = integer_op<s64>(d, op.op);
+      break;
+    case Type::b32:
+      need(logic || swap);
+      op.apply = integer_op<u32>(d, op.op);
+      break;
+    case Type::b64:
+      need(logic || swap);
+      op.apply = integer_op<u64>(d, op.op);
+      break;
     case Type::b128: need(swap); break;
-    case Type::b16: need(op.op == Op::cas); op.apply = integer_op<u16>(d, op.op); break;
-    case Type::f32: need(op.op == Op::add); op.apply = m.via == Via::shared ? add_float<false> : add_float<true>; break;
-    case Type::f64: need(op.op == Op::add); op.apply = add_double; break;
-    case Type::f16: need((op.op == Op::add && noftz) || minmax);
-      op.apply = op.op == Op::add ? single<add_half<Half>> : is_max ? single<choose_half<Half, true>> : single<choose_half<Half, false>>; break;
-    case Type::bf16: need((op.op == Op::add && noftz) || minmax);
-      op.apply = op.op == Op::add ? single<add_half<Bfloat>> : is_max ? single<choose_half<Bfloat, true>> : single<choose_half<Bfloat, false>>; break;
-    case Type::f16x2: need((op.op == Op::add && noftz) || minmax);
-      op.apply = op.op == Op::add ? pair<add_half<Half>> : is_max ? pair<choose_half<Half, true>> : pair<choose_half<Half, false>>; break;
-    case Type::bf16x2: need((op.op == Op::add && noftz) || minmax);
-      op.apply = op.op == Op::add ? pair<add_half<Bfloat>> : is_max ? pair<choose_half<Bfloat, true>> : pair<choose_half<Bfloat, false>>; break;
+    case Type::b16:
+      need(op.op == Op::cas);
+      op.apply = integer_op<u16>(d, op.op);
+      break;
+    case Type::f32:
+      need(op.op == Op::add);
+      op.apply = m.via == Via::shared ? add_float<false> : add_float<true>;
+      break;
+    case Type::f64:
+      need(op.op == Op::add);
+      op.apply = add_double;
+      break;
+    case Type::f16:
+      need((op.op == Op::add && noftz) || minmax);
+      op.apply = op.op == Op::add ? single<add_half<Half>>
+                 : is_max         ? single<choose_half<Half, true>>
+                                  : single<choose_half<Half, false>>;
+      break;
+    case Type::bf16:
+      need((op.op == Op::add && noftz) || minmax);
+      op.apply = op.op == Op::add ? single<add_half<Bfloat>>
+                 : is_max         ? single<choose_half<Bfloat, true>>
+                                  : single<choose_half<Bfloat, false>>;
+      break;
+    case Type::f16x2:
+      need((op.op == Op::add && noftz) || minmax);
+      op.apply = op.op == Op::add ? pair<add_half<Half>>
+                 : is_max         ? pair<choose_half<Half, true>>
+                                  : pair<choose_half<Half, false>>;
+      break;
+    case Type::bf16x2:
+      need((op.op == Op::add && noftz) || minmax);
+      op.apply = op.op == Op::add ? pair<add_half<Bfloat>>
+                 : is_max         ? pair<choose_half<Bfloat, true>>
+                                  : pair<choose_half<Bfloat, false>>;
+      break;
     default: d.refuse_type(t);
   }
   const auto address = d.address(first);
@@ -255,7 +317,8 @@ void decode(Decoder& d, bool returns) {
       return std::vector<Operand>(halves.begin(), halves.end());
     }
     const bool list = o.kind == Operand::list && !o.piped;
-    if (list != (m.vector != 1) || (list && o.parts.size() != m.vector)) d.fail("the vector and its registers differ in length");
+    if (list != (m.vector != 1) || (list && o.parts.size() != m.vector))
+      d.fail("the vector and its registers differ in length");
     return list ? o.parts : std::vector<Operand>{o};
   };
   unsigned at = 0;
@@ -270,7 +333,9 @@ void decode(Decoder& d, bool returns) {
   else if (returns)
     for (; at < op.memory.components; ++at) op.result[at] = d.destination(d.operand(0), element);
   op.memory.transfer = wide ? transfer_wide : transfer;
-  op.memory.transfer_local = [](const MemoryOp&, Warp& w, const u64*, Mask, Shape) { w.worker->status = LaunchStatus::illegal_address; };
+  op.memory.transfer_local = [](const MemoryOp&, Warp& w, const u64*, Mask, Shape) {
+    w.worker->status = LaunchStatus::illegal_address;
+  };
   if (op.memory.via != Via::shared) {
     d.program.communicates = true;
     d.program.stores.global = std::max(d.program.stores.global, op.memory.element);

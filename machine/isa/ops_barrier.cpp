@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <array>
 
-#include "isa/bulk_decode.hpp"
 #include "exec/call_stack.hpp"
-#include "isa/families.hpp"
 #include "exec/lanes.hpp"
 #include "exec/memory_access.hpp"
 #include "exec/schedule.hpp"
+#include "isa/bulk_decode.hpp"
+#include "isa/families.hpp"
 
 namespace machine {
 namespace {
@@ -41,11 +41,14 @@ void arrive(const Inst& i, Warp& w, Mask lanes, const Frame& frame) {
   if (counted(i)) {
     const std::uint32_t room = (block.info.threads + kWarp - 1) / kWarp * kWarp;
     if (expected == 0 || expected % kWarp != 0 || expected > room)
-      tell_fault(w, i, lanes, Fault::barrier_count, "a count of " + std::to_string(expected) + " threads in a block of " + std::to_string(block.info.threads));
+      tell_fault(
+          w, i, lanes, Fault::barrier_count,
+          "a count of " + std::to_string(expected) + " threads in a block of " + std::to_string(block.info.threads));
   }
   if (b.in_use && b.expected != expected) {
     // Which of the two is wrong nobody can say: both are told.
-    const std::string detail = "counts of " + std::to_string(b.expected) + " and " + std::to_string(expected) + " threads at one barrier (0: all)";
+    const std::string detail = "counts of " + std::to_string(b.expected) + " and " + std::to_string(expected) +
+                               " threads at one barrier (0: all)";
     tell_fault(w, i, lanes, Fault::barrier_count, detail);
     if (w.observer != nullptr) {
       FaultEvent e;
@@ -68,13 +71,15 @@ void arrive(const Inst& i, Warp& w, Mask lanes, const Frame& frame) {
   if (use_of(i) != BarrierUse::arrive) b.use = kind;
   if (w.observer != nullptr) {
     WarpPoint p = w.point(i, lanes);
-    w.observer->barrier_arrive(p, {id, use_of(i), expected != 0 ? expected : block.alive_threads, counted(i), aligned(i)});
+    w.observer->barrier_arrive(p,
+                               {id, use_of(i), expected != 0 ? expected : block.alive_threads, counted(i), aligned(i)});
   }
   b.arrived[w.index] |= lanes;
   if (use_of(i) != BarrierUse::arrive) b.waited[w.index] |= lanes;
   // A warp counts with all its lanes once those alive have come; lanes that exited count for a barrier with a count.
   b.count += static_cast<std::uint32_t>(std::popcount(lanes));
-  if (expected != 0 && (w.alive & ~b.arrived[w.index]) == 0) b.count += static_cast<std::uint32_t>(std::popcount(~w.alive));
+  if (expected != 0 && (w.alive & ~b.arrived[w.index]) == 0)
+    b.count += static_cast<std::uint32_t>(std::popcount(~w.alive));
   if (reduce_of(i) != Reduce::none) {
     Mask p = *reinterpret_cast<const Mask*>(bank[i.c & 3] + (i.c & ~Slot{3}));
     if (i.extra >> 6 & 1) p = ~p;
@@ -98,7 +103,8 @@ void release(Block& block, Worker& k, std::uint32_t id) {
     settle_passed(block);
   }
   if (k.observer != nullptr)
-    k.observer->barrier_release(block.info, {id, {b.arrived.data(), block.warp_count}, {b.waited.data(), block.warp_count}});
+    k.observer->barrier_release(block.info,
+                                {id, {b.arrived.data(), block.warp_count}, {b.waited.data(), block.warp_count}});
   for (std::uint32_t n = 0; n < block.warp_count; ++n) {
     Warp& w = *block.warps[n];
     for (auto& f : w.others) {
@@ -108,7 +114,9 @@ void release(Block& block, Worker& k, std::uint32_t id) {
       switch (reduce_of(i)) {
         case Reduce::none: break;
         case Reduce::popc:
-          for_lanes(f.lanes, [&](unsigned l) { reinterpret_cast<std::uint32_t*>(registers + (i.d & ~Slot{3}))[l] = b.reduced_count; });
+          for_lanes(f.lanes, [&](unsigned l) {
+            reinterpret_cast<std::uint32_t*>(registers + (i.d & ~Slot{3}))[l] = b.reduced_count;
+          });
           break;
         default: {
           Mask& p = *reinterpret_cast<Mask*>(registers + (i.d & ~Slot{3}));
@@ -161,7 +169,8 @@ const Inst* barrier(const Inst& i, Warp& w, Mask mask) {
 const Inst* fence(const Inst& i, Warp& w, Mask mask) {
   const Mask lanes = mask & w.active;
   if (lanes == 0) return &i + 1;
-  if (w.observer != nullptr) w.observer->fence(w.point(i, lanes), static_cast<FenceKind>(i.extra & 1), static_cast<Scope>(i.extra >> 1));
+  if (w.observer != nullptr)
+    w.observer->fence(w.point(i, lanes), static_cast<FenceKind>(i.extra & 1), static_cast<Scope>(i.extra >> 1));
   talked(w);
   return &i + 1;
 }
@@ -175,7 +184,9 @@ void barrier_decode(Decoder& d, bool bar) {
   std::uint32_t extra = 0;
   const int kind = d.take_one({"sync", "arrive", "red"});
   if (kind < 0) d.fail("needs .sync, .arrive or .red");
-  extra |= kind == 0 ? 0u : kind == 1 ? static_cast<std::uint32_t>(BarrierUse::arrive) : static_cast<std::uint32_t>(BarrierUse::reduce);
+  extra |= kind == 0   ? 0u
+           : kind == 1 ? static_cast<std::uint32_t>(BarrierUse::arrive)
+                       : static_cast<std::uint32_t>(BarrierUse::reduce);
   if (bar || d.take("aligned")) extra |= 1u << 4;
   std::size_t at = 0;
   Slot result = 0, predicate = 0;
@@ -220,7 +231,8 @@ void membar(Decoder& d) {
   if (level < 0) d.fail("needs .cta, .gl or .sys");
   emit_fence(d, FenceKind::sc, level == 0 ? Scope::cta : level == 1 ? Scope::gpu : Scope::sys);
 }
-// fence.proxy.async orders accesses of the generic and of the async proxy. Aliases and tensor maps are seen by all at once here.
+// fence.proxy.async orders accesses of the generic and of the async proxy. Aliases and tensor maps are seen by all at
+// once here.
 void proxy_fence_decode(Decoder& d) {
   if (d.take("tensormap::generic")) return decode_tensor_map_fence(d);
   refuse_later_forms(d, {"async::generic", "fabric::fabric", "fabric::generic", "generic::fabric"});
@@ -287,7 +299,8 @@ void settle_gathering(Warp& w) {
     } else {
       f.wait = Stop::barrier;
       const std::byte* bank[3] = {f.frame->registers, f.frame->function->constants.data(), w.bank[2]};
-      f.barrier = reinterpret_cast<const std::uint32_t*>(bank[i.a & 3] + (i.a & ~Slot{3}))[std::countr_zero(f.lanes)] & 15;
+      f.barrier =
+          reinterpret_cast<const std::uint32_t*>(bank[i.a & 3] + (i.a & ~Slot{3}))[std::countr_zero(f.lanes)] & 15;
     }
   }
   if (any) check_barriers(*w.block, *w.worker);

@@ -1,6 +1,6 @@
 // Logic and bit fields: and or xor not cnot shl shr shf lop3 prmt bfi bfe bfind fns brev clz popc bmsk szext.
-#include "isa/families.hpp"
 #include "exec/lanes.hpp"
+#include "isa/families.hpp"
 
 namespace machine {
 namespace {
@@ -12,14 +12,33 @@ using s16 = std::int16_t;
 using s32 = std::int32_t;
 using s64 = std::int64_t;
 
-template <class T> struct And { static T apply(T a, T b) { return a & b; } };
-template <class T> struct Or { static T apply(T a, T b) { return a | b; } };
-template <class T> struct Xor { static T apply(T a, T b) { return a ^ b; } };
-template <class T> struct Not { static T apply(T a) { return static_cast<T>(~a); } };
-template <class T> struct Cnot { static T apply(T a) { return a == 0; } };
+template <class T>
+struct And {
+  static T apply(T a, T b) { return a & b; }
+};
+template <class T>
+struct Or {
+  static T apply(T a, T b) { return a | b; }
+};
+template <class T>
+struct Xor {
+  static T apply(T a, T b) { return a ^ b; }
+};
+template <class T>
+struct Not {
+  static T apply(T a) { return static_cast<T>(~a); }
+};
+template <class T>
+struct Cnot {
+  static T apply(T a) { return a == 0; }
+};
 // Shift amounts are clamped to the width.
-template <class T> struct Shl { static T apply(T a, u32 n) { return n >= 8 * sizeof(T) ? T{0} : static_cast<T>(a << n); } };
-template <class T> struct Shr {
+template <class T>
+struct Shl {
+  static T apply(T a, u32 n) { return n >= 8 * sizeof(T) ? T{0} : static_cast<T>(a << n); }
+};
+template <class T>
+struct Shr {
   static T apply(T a, u32 n) {
     constexpr u32 top = 8 * sizeof(T) - 1;
     if constexpr (std::is_signed_v<T>) return static_cast<T>(a >> (n > top ? top : n));
@@ -27,7 +46,8 @@ template <class T> struct Shr {
   }
 };
 
-template <bool Left, bool Wrap> struct Funnel {
+template <bool Left, bool Wrap>
+struct Funnel {
   static u32 apply(u32 a, u32 b, u32 c) {
     const u32 n = Wrap ? c & 31 : (c > 32 ? 32 : c);
     const u64 both = u64{b} << 32 | a;
@@ -35,9 +55,10 @@ template <bool Left, bool Wrap> struct Funnel {
   }
 };
 
-// In 32 bits throughout, which vectorises: sixteen lanes at a time. Selectors whose high bits are clear, which is most of
-// them, need no signs.
-template <bool Signs> struct Permuted {
+// In 32 bits throughout, which vectorises: sixteen lanes at a time. Selectors whose high bits are clear, which is most
+// of them, need no signs.
+template <bool Signs>
+struct Permuted {
   static u32 apply(u32 a, u32 b, u32 c) {
     u32 r = 0;
     for (unsigned k = 0; k < 4; ++k) {
@@ -54,20 +75,23 @@ using Prmt = Permuted<true>;
 const Inst* permute(const Inst& i, Warp& w, Mask mask) {
   const u32* select = w.at<const u32>(i.c);
   const bool signs = mask_of([=](unsigned l) { return (select[l] & 0x8888) != 0; }) != 0;
-  return signs ? ternary<u32, u32, u32, u32, Permuted<true>>(i, w, mask) : ternary<u32, u32, u32, u32, Permuted<false>>(i, w, mask);
+  return signs ? ternary<u32, u32, u32, u32, Permuted<true>>(i, w, mask)
+               : ternary<u32, u32, u32, u32, Permuted<false>>(i, w, mask);
 }
 enum class PrmtMode { f4e, b4e, rc8, ecl, ecr, rc16 };
-template <PrmtMode M> struct PrmtBy {
+template <PrmtMode M>
+struct PrmtBy {
   static u32 apply(u32 a, u32 b, u32 c) {
-    static constexpr unsigned kSelect[6][4] = {
-        {0x3210, 0x4321, 0x5432, 0x6543}, {0x5670, 0x6701, 0x7012, 0x0123}, {0x0000, 0x1111, 0x2222, 0x3333},
-        {0x3210, 0x3211, 0x3222, 0x3333}, {0x0000, 0x1110, 0x2210, 0x3210}, {0x1010, 0x3232, 0x1010, 0x3232}};
+    static constexpr unsigned kSelect[6][4] = {{0x3210, 0x4321, 0x5432, 0x6543}, {0x5670, 0x6701, 0x7012, 0x0123},
+                                               {0x0000, 0x1111, 0x2222, 0x3333}, {0x3210, 0x3211, 0x3222, 0x3333},
+                                               {0x0000, 0x1110, 0x2210, 0x3210}, {0x1010, 0x3232, 0x1010, 0x3232}};
     return Prmt::apply(a, b, kSelect[static_cast<int>(M)][c & 3]);
   }
 };
 
 // The 32-bit forms look at the low byte of position and length, the 64-bit forms at all of it.
-template <class T> struct Bfi {
+template <class T>
+struct Bfi {
   static T apply(T a, T b, u32 position, u32 length) {
     constexpr u32 width = 8 * sizeof(T);
     if (width == 32) position &= 0xff, length &= 0xff;
@@ -77,7 +101,8 @@ template <class T> struct Bfi {
     return (b & ~field) | ((a << position) & field);
   }
 };
-template <class T> struct Bfe {
+template <class T>
+struct Bfe {
   static T apply(T a, u32 position, u32 length) {
     using U = std::make_unsigned_t<T>;
     constexpr u32 width = 8 * sizeof(T), top = width - 1;
@@ -97,11 +122,13 @@ template <class T> struct Bfe {
     return static_cast<T>(r);
   }
 };
-template <class T, bool Shift> struct Bfind {
+template <class T, bool Shift>
+struct Bfind {
   static u32 apply(T a) {
     using U = std::make_unsigned_t<T>;
     U v = static_cast<U>(a);
-    if constexpr (std::is_signed_v<T>) if (a < 0) v = ~v;
+    if constexpr (std::is_signed_v<T>)
+      if (a < 0) v = ~v;
     if (v == 0) return 0xffffffffu;
     const u32 top = 8 * sizeof(T) - 1 - static_cast<u32>(std::countl_zero(v));
     return Shift ? 8 * sizeof(T) - 1 - top : top;
@@ -116,10 +143,18 @@ struct Brev32 {
   }
 };
 struct Brev64 {
-  static u64 apply(u64 v) { return u64{Brev32::apply(static_cast<u32>(v))} << 32 | Brev32::apply(static_cast<u32>(v >> 32)); }
+  static u64 apply(u64 v) {
+    return u64{Brev32::apply(static_cast<u32>(v))} << 32 | Brev32::apply(static_cast<u32>(v >> 32));
+  }
 };
-template <class T> struct Clz { static u32 apply(T v) { return static_cast<u32>(std::countl_zero(v)); } };
-template <class T> struct Popc { static u32 apply(T v) { return static_cast<u32>(std::popcount(v)); } };
+template <class T>
+struct Clz {
+  static u32 apply(T v) { return static_cast<u32>(std::countl_zero(v)); }
+};
+template <class T>
+struct Popc {
+  static u32 apply(T v) { return static_cast<u32>(std::popcount(v)); }
+};
 
 // Find the n-th set bit of `mask`, from `base` upwards (offset > 0) or downwards (offset < 0).
 struct Fns {
@@ -134,7 +169,8 @@ struct Fns {
     return 0xffffffffu;
   }
 };
-template <bool Clamp> struct Bmsk {
+template <bool Clamp>
+struct Bmsk {
   static u32 apply(u32 from, u32 width) {
     if (Clamp) {
       if (from > 31) return 0;
@@ -144,12 +180,14 @@ template <bool Clamp> struct Bmsk {
     return static_cast<u32>(((u64{1} << (width & 31)) - 1) << (from & 31));
   }
 };
-template <class T, bool Clamp> struct Szext {
+template <class T, bool Clamp>
+struct Szext {
   static u32 apply(T a, u32 n) {
     if (!Clamp) n &= 31;
     if (n == 0) return 0;
     if (n >= 32) return static_cast<u32>(a);
-    if constexpr (std::is_signed_v<T>) return static_cast<u32>(static_cast<s32>(static_cast<u32>(a) << (32 - n)) >> (32 - n));
+    if constexpr (std::is_signed_v<T>)
+      return static_cast<u32>(static_cast<s32>(static_cast<u32>(a) << (32 - n)) >> (32 - n));
     else return static_cast<u32>(a) << (32 - n) >> (32 - n);
   }
 };
@@ -188,7 +226,8 @@ const Inst* lop3_predicate(const Inst& i, Warp& w, Mask mask) {
   Mask p = 0;
   for_lanes(mask, [&](unsigned l) {
     u32 r = 0;
-    for (unsigned k = 0; k < 32; ++k) r |= (i.extra >> ((a[l] >> k & 1) << 2 | (b[l] >> k & 1) << 1 | (c[l] >> k & 1)) & 1) << k;
+    for (unsigned k = 0; k < 32; ++k)
+      r |= (i.extra >> ((a[l] >> k & 1) << 2 | (b[l] >> k & 1) << 1 | (c[l] >> k & 1)) & 1) << k;
     d[l] = r;
     p |= Mask{r != 0} << l;
   });
@@ -237,11 +276,20 @@ void one(Decoder& d, Handler h, Type result, Type t) {
 void not_(Decoder& d) {
   const Type t = d.type({Type::pred, Type::b16, Type::b32, Type::b64});
   if (t == Type::pred) d.klass(InstructionClass::predicate);
-  one(d, t == Type::pred ? logic_predicate<Logic::not_> : t == Type::b16 ? unary<u16, u16, Not<u16>> : t == Type::b32 ? unary<u32, u32, Not<u32>> : unary<u64, u64, Not<u64>>, t, t);
+  one(d,
+      t == Type::pred  ? logic_predicate<Logic::not_>
+      : t == Type::b16 ? unary<u16, u16, Not<u16>>
+      : t == Type::b32 ? unary<u32, u32, Not<u32>>
+                       : unary<u64, u64, Not<u64>>,
+      t, t);
 }
 void cnot(Decoder& d) {
   const Type t = d.type({Type::b16, Type::b32, Type::b64});
-  one(d, t == Type::b16 ? unary<u16, u16, Cnot<u16>> : t == Type::b32 ? unary<u32, u32, Cnot<u32>> : unary<u64, u64, Cnot<u64>>, t, t);
+  one(d,
+      t == Type::b16   ? unary<u16, u16, Cnot<u16>>
+      : t == Type::b32 ? unary<u32, u32, Cnot<u32>>
+                       : unary<u64, u64, Cnot<u64>>,
+      t, t);
 }
 
 void shift(Decoder& d, Handler h, Type t) {
@@ -252,14 +300,21 @@ void shift(Decoder& d, Handler h, Type t) {
 }
 void shl(Decoder& d) {
   const Type t = d.type({Type::b16, Type::b32, Type::b64});
-  shift(d, t == Type::b16 ? binary<u16, u16, u32, Shl<u16>> : t == Type::b32 ? binary<u32, u32, u32, Shl<u32>> : binary<u64, u64, u32, Shl<u64>>, t);
+  shift(d,
+        t == Type::b16   ? binary<u16, u16, u32, Shl<u16>>
+        : t == Type::b32 ? binary<u32, u32, u32, Shl<u32>>
+                         : binary<u64, u64, u32, Shl<u64>>,
+        t);
 }
 void shr(Decoder& d) {
   const Type t = d.type();
   switch (t) {
-    case Type::b16: case Type::u16: return shift(d, binary<u16, u16, u32, Shr<u16>>, t);
-    case Type::b32: case Type::u32: return shift(d, binary<u32, u32, u32, Shr<u32>>, t);
-    case Type::b64: case Type::u64: return shift(d, binary<u64, u64, u32, Shr<u64>>, t);
+    case Type::b16:
+    case Type::u16: return shift(d, binary<u16, u16, u32, Shr<u16>>, t);
+    case Type::b32:
+    case Type::u32: return shift(d, binary<u32, u32, u32, Shr<u32>>, t);
+    case Type::b64:
+    case Type::u64: return shift(d, binary<u64, u64, u32, Shr<u64>>, t);
     case Type::s16: return shift(d, binary<s16, s16, u32, Shr<s16>>, t);
     case Type::s32: return shift(d, binary<s32, s32, u32, Shr<s32>>, t);
     case Type::s64: return shift(d, binary<s64, s64, u32, Shr<s64>>, t);
@@ -269,7 +324,8 @@ void shr(Decoder& d) {
 
 void three(Decoder& d, Handler h) {
   d.end(4);
-  const Slot a = d.source(1, Type::b32), b = d.source(2, Type::b32), c = d.source(3, Type::b32), r = d.destination(0, Type::b32);
+  const Slot a = d.source(1, Type::b32), b = d.source(2, Type::b32), c = d.source(3, Type::b32),
+             r = d.destination(0, Type::b32);
   Inst& i = d.emit(h);
   i.a = a, i.b = b, i.c = c, i.d = r;
 }
@@ -278,8 +334,10 @@ void shf(Decoder& d) {
   const int mode = d.take_one({"clamp", "wrap"});
   d.type({Type::b32});
   if (side < 0 || mode < 0) d.fail("needs .l or .r, and .clamp or .wrap");
-  three(d, side == 0 ? (mode == 0 ? ternary<u32, u32, u32, u32, Funnel<true, false>> : ternary<u32, u32, u32, u32, Funnel<true, true>>)
-                     : (mode == 0 ? ternary<u32, u32, u32, u32, Funnel<false, false>> : ternary<u32, u32, u32, u32, Funnel<false, true>>));
+  three(d, side == 0 ? (mode == 0 ? ternary<u32, u32, u32, u32, Funnel<true, false>>
+                                  : ternary<u32, u32, u32, u32, Funnel<true, true>>)
+                     : (mode == 0 ? ternary<u32, u32, u32, u32, Funnel<false, false>>
+                                  : ternary<u32, u32, u32, u32, Funnel<false, true>>));
 }
 void prmt(Decoder& d) {
   d.type({Type::b32});
@@ -296,7 +354,8 @@ void lop3_decode(Decoder& d) {
   d.type({Type::b32});
   if (!either && !both) {
     d.end(5);
-    const Slot a = d.source(1, Type::b32), b = d.source(2, Type::b32), c = d.source(3, Type::b32), r = d.destination(0, Type::b32);
+    const Slot a = d.source(1, Type::b32), b = d.source(2, Type::b32), c = d.source(3, Type::b32),
+               r = d.destination(0, Type::b32);
     const u32 table = d.immediate(4);
     if (table > 255) d.fail("table above 0xFF");
     Inst& i = d.emit(lop3);
@@ -320,7 +379,8 @@ void lop3_decode(Decoder& d) {
 void bfi_decode(Decoder& d) {
   const Type t = d.type({Type::b32, Type::b64});
   d.end(5);
-  const Slot a = d.source(1, t), b = d.source(2, t), c = d.source(3, Type::b32), e = d.source(4, Type::b32), r = d.destination(0, t);
+  const Slot a = d.source(1, t), b = d.source(2, t), c = d.source(3, Type::b32), e = d.source(4, Type::b32),
+             r = d.destination(0, t);
   Inst& i = d.emit(t == Type::b32 ? bfi<u32> : bfi<u64>);
   i.a = a, i.b = b, i.c = c, i.e = e, i.d = r;
 }
@@ -334,10 +394,11 @@ void bfe_decode(Decoder& d) {
 void bfind(Decoder& d) {
   const bool shift_amount = d.take("shiftamt");
   const Type t = d.type({Type::u32, Type::u64, Type::s32, Type::s64});
-  const Handler h = t == Type::u32   ? (shift_amount ? unary<u32, u32, Bfind<u32, true>> : unary<u32, u32, Bfind<u32, false>>)
-                    : t == Type::u64 ? (shift_amount ? unary<u32, u64, Bfind<u64, true>> : unary<u32, u64, Bfind<u64, false>>)
-                    : t == Type::s32 ? (shift_amount ? unary<u32, s32, Bfind<s32, true>> : unary<u32, s32, Bfind<s32, false>>)
-                                     : (shift_amount ? unary<u32, s64, Bfind<s64, true>> : unary<u32, s64, Bfind<s64, false>>);
+  const Handler h =
+      t == Type::u32   ? (shift_amount ? unary<u32, u32, Bfind<u32, true>> : unary<u32, u32, Bfind<u32, false>>)
+      : t == Type::u64 ? (shift_amount ? unary<u32, u64, Bfind<u64, true>> : unary<u32, u64, Bfind<u64, false>>)
+      : t == Type::s32 ? (shift_amount ? unary<u32, s32, Bfind<s32, true>> : unary<u32, s32, Bfind<s32, false>>)
+                       : (shift_amount ? unary<u32, s64, Bfind<s64, true>> : unary<u32, s64, Bfind<s64, false>>);
   one(d, h, Type::b32, t);
 }
 void brev(Decoder& d) {
@@ -372,8 +433,10 @@ void szext(Decoder& d) {
   const int mode = d.take_one({"clamp", "wrap"});
   const Type t = d.type({Type::u32, Type::s32});
   if (mode < 0) d.fail("needs .clamp or .wrap");
-  two(d, t == Type::u32 ? (mode == 0 ? binary<u32, u32, u32, Szext<u32, true>> : binary<u32, u32, u32, Szext<u32, false>>)
-                        : (mode == 0 ? binary<u32, s32, u32, Szext<s32, true>> : binary<u32, s32, u32, Szext<s32, false>>), t);
+  two(d,
+      t == Type::u32 ? (mode == 0 ? binary<u32, u32, u32, Szext<u32, true>> : binary<u32, u32, u32, Szext<u32, false>>)
+                     : (mode == 0 ? binary<u32, s32, u32, Szext<s32, true>> : binary<u32, s32, u32, Szext<s32, false>>),
+      t);
 }
 
 }  // namespace
@@ -381,10 +444,25 @@ void szext(Decoder& d) {
 std::span<const Opcode> bits_opcodes() {
   static constexpr auto k = InstructionClass::logic;
   static const Opcode table[] = {
-      {"and", logic<And, Logic::and_>, k}, {"or", logic<Or, Logic::or_>, k}, {"xor", logic<Xor, Logic::xor_>, k},
-      {"not", not_, k}, {"cnot", cnot, k}, {"shl", shl, k}, {"shr", shr, k}, {"shf", shf, k}, {"lop3", lop3_decode, k},
-      {"prmt", prmt, k}, {"bfi", bfi_decode, k}, {"bfe", bfe_decode, k}, {"bfind", bfind, k}, {"brev", brev, k},
-      {"clz", clz, k}, {"popc", popc, k}, {"fns", fns, k}, {"bmsk", bmsk, k}, {"szext", szext, k},
+      {"and", logic<And, Logic::and_>, k},
+      {"or", logic<Or, Logic::or_>, k},
+      {"xor", logic<Xor, Logic::xor_>, k},
+      {"not", not_, k},
+      {"cnot", cnot, k},
+      {"shl", shl, k},
+      {"shr", shr, k},
+      {"shf", shf, k},
+      {"lop3", lop3_decode, k},
+      {"prmt", prmt, k},
+      {"bfi", bfi_decode, k},
+      {"bfe", bfe_decode, k},
+      {"bfind", bfind, k},
+      {"brev", brev, k},
+      {"clz", clz, k},
+      {"popc", popc, k},
+      {"fns", fns, k},
+      {"bmsk", bmsk, k},
+      {"szext", szext, k},
   };
   return table;
 }

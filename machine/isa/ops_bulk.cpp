@@ -1,11 +1,11 @@
 // cp.async.bulk and cp.reduce.async.bulk of adjacent bytes, their groups, and their prefetch.
 #include <cstring>
 
+#include "exec/lanes.hpp"
+#include "exec/undefined.hpp"
 #include "isa/bulk_decode.hpp"
 #include "isa/families.hpp"
-#include "exec/lanes.hpp"
 #include "isa/memory_decode.hpp"
-#include "exec/undefined.hpp"
 
 namespace machine {
 namespace {
@@ -33,7 +33,8 @@ void copy_lane(const Inst& i, Warp& w, const BulkOperands& op, unsigned l) {
   BulkPiece piece;
   piece.bytes = bytes;
   piece.from = c.reads_shared() ? op.source.shared(w, l) : op.source.of(w, l);
-  if (op.kind != BulkKind::prefetch) piece.to = c.writes_shared() ? op.destination.shared(w, l) : op.destination.of(w, l);
+  if (op.kind != BulkKind::prefetch)
+    piece.to = c.writes_shared() ? op.destination.shared(w, l) : op.destination.of(w, l);
   if (c.writes_shared()) {
     c.mbarrier = op.mbarrier.shared(w, l);
     if (!usable_mbarrier(i, w, l, c.mbarrier) || !own_block_only(i, w, op.tail, l)) return;
@@ -79,7 +80,8 @@ BulkKind direction(Decoder& d) {
   const bool global = d.opcode().find(".global") != std::string_view::npos;
   d.take("shared::cluster"), d.take("shared::cta"), d.take("global");
   if (cluster && cta && !global) return BulkKind::exchange;
-  if (!global || cluster == cta) d.fail("needs .shared::cluster.global, .shared::cta.global, .shared::cluster.shared::cta or .global.shared::cta");
+  if (!global || cluster == cta)
+    d.fail("needs .shared::cluster.global, .shared::cta.global, .shared::cluster.shared::cta or .global.shared::cta");
   if (cluster || d.opcode().find(".shared::cta") < d.opcode().find(".global")) return BulkKind::load;
   return BulkKind::store;
 }
@@ -142,7 +144,9 @@ bool own_block_only(const Inst& i, Warp& w, const BulkTail& tail, unsigned lane)
   if (tail.multicast == 0) return true;
   const auto blocks = w.at<const std::uint16_t>(tail.multicast)[lane];
   if (blocks == 1) return true;
-  bulk_invalid(i, w, lane, "its mask names blocks that the cluster does not have: clusters of more than one block are not supported");
+  bulk_invalid(
+      i, w, lane,
+      "its mask names blocks that the cluster does not have: clusters of more than one block are not supported");
   return false;
 }
 
@@ -154,7 +158,8 @@ BulkReduction bulk_reduction(Decoder& d) {
 
 void refuse_later_forms(Decoder& d, std::initializer_list<std::string_view> words) {
   for (const auto word : words)
-    if (d.opcode().find("." + std::string(word)) != std::string_view::npos) d.fail("." + std::string(word) + " needs sm_100 or later");
+    if (d.opcode().find("." + std::string(word)) != std::string_view::npos)
+      d.fail("." + std::string(word) + " needs sm_100 or later");
 }
 
 void decode_bulk(Decoder& d) {
@@ -195,7 +200,9 @@ void decode_bulk_reduce(Decoder& d) {
   const bool half = t == Type::f16 || t == Type::bf16;
   if (half && operation == BulkReduction::add && !noftz) d.fail("needs .noftz");
   const bool small = t == Type::u32 || t == Type::s32 || t == Type::b32;
-  if (op.kind == BulkKind::exchange && !small && !((t == Type::u64 || t == Type::s64) && operation == BulkReduction::add)) d.refuse_type(t);
+  if (op.kind == BulkKind::exchange && !small &&
+      !((t == Type::u64 || t == Type::s64) && operation == BulkReduction::add))
+    d.refuse_type(t);
   op.reduce = bulk_reducer(operation, t, false);
   op.element = static_cast<std::uint8_t>(bytes_of(t));
   if (op.reduce == nullptr) d.refuse_type(t);

@@ -1,14 +1,14 @@
 // Calls: call by name and by address, ret.
 //
-// How values pass is a list of slots: how many arguments, how many results, then (in the caller, in the callee, bytes of an
-// element, elements) for each. A .param area is a row of 4-byte elements, a register is one element.
+// How values pass is a list of slots: how many arguments, how many results, then (in the caller, in the callee, bytes
+// of an element, elements) for each. A .param area is a row of 4-byte elements, a register is one element.
 #include <algorithm>
 
 #include "exec/call_stack.hpp"
-#include "isa/families.hpp"
 #include "exec/lanes.hpp"
 #include "exec/schedule.hpp"
 #include "exec/undefined.hpp"
+#include "isa/families.hpp"
 
 namespace machine {
 namespace {
@@ -16,7 +16,8 @@ namespace {
 constexpr std::uint64_t kMostRegisterBytes = 64 << 20;  // of the frames of one warp
 
 void copy_element(const std::byte* from, std::byte* to, Slot bytes, Mask lanes) {
-  if (bytes == 4) return blend(reinterpret_cast<std::uint32_t*>(to), reinterpret_cast<const std::uint32_t*>(from), lanes);
+  if (bytes == 4)
+    return blend(reinterpret_cast<std::uint32_t*>(to), reinterpret_cast<const std::uint32_t*>(from), lanes);
   for_lanes(lanes, [&](unsigned l) { std::copy_n(from + l * bytes, bytes, to + l * bytes); });
 }
 
@@ -24,7 +25,8 @@ void copy_element(const std::byte* from, std::byte* to, Slot bytes, Mask lanes) 
 void pass(const Warp& w, Slot own, Frame& other, Slot there, Slot bytes, Slot elements, Mask lanes) {
   for (Slot k = 0; k < elements; ++k, own += bytes * kWarp, there += bytes * kWarp) {
     copy_element(w.at<const std::byte>(own), other.registers + (there & ~Slot{3}), bytes, lanes);
-    if (w.follows) [[unlikely]] copy_undefined(*w.frame, own, other, there, lanes);
+    if (w.follows) [[unlikely]]
+      copy_undefined(*w.frame, own, other, there, lanes);
   }
 }
 
@@ -35,7 +37,9 @@ Frame* enter(const Inst& i, Warp& w, const Function& callee, const Slot* passing
     return nullptr;
   }
   if (w.register_bytes > kMostRegisterBytes) {
-    abort_launch(w, i, LaunchStatus::unsupported, "calls are " + std::to_string(w.frame->depth) + " deep, which is more than the CPU device holds", lanes);
+    abort_launch(w, i, LaunchStatus::unsupported,
+                 "calls are " + std::to_string(w.frame->depth) + " deep, which is more than the CPU device holds",
+                 lanes);
     return nullptr;
   }
   Frame* f = push_frame(w, callee, w.frame, &i, passing, lanes);
@@ -69,7 +73,8 @@ const Inst* call(const Inst& i, Warp& w, Mask mask) {
 const Inst* refuse_call(const Inst& i, Warp& w, const CallTargets& targets, std::uint64_t address, Mask lanes) {
   std::string what = describe_code(address);
   if (what.find("function '") != std::string::npos)
-    what += targets.listed ? ", which is not among the targets that the call names" : ", which takes or returns other things than the call passes, or is of another module";
+    what += targets.listed ? ", which is not among the targets that the call names"
+                           : ", which takes or returns other things than the call passes, or is of another module";
   if (w.observer != nullptr) {
     FaultEvent e;
     e.fault = Fault::invalid_call;
@@ -85,7 +90,8 @@ const Inst* refuse_call(const Inst& i, Warp& w, const CallTargets& targets, std:
 const Inst* call_by_address(const Inst& i, Warp& w, Mask mask) {
   const Mask lanes = mask & w.active;
   if (lanes == 0) return &i + 1;
-  if (w.follows) [[unlikely]] require_defined(i, w, i.a, lanes, UndefinedUse::address);
+  if (w.follows) [[unlikely]]
+    require_defined(i, w, i.a, lanes, UndefinedUse::address);
   const auto& targets = *static_cast<const CallTargets*>(i.data);
   const auto* address = w.at<const std::uint64_t>(i.a);
   Frame* const caller = w.frame;
@@ -96,7 +102,8 @@ const Inst* call_by_address(const Inst& i, Warp& w, Mask mask) {
     const std::uint64_t to = address[std::countr_zero(left)];
     const Mask same = left & mask_of([=](unsigned l) { return address[l] == to; });
     left &= ~same;
-    const auto at = std::lower_bound(targets.known.begin(), targets.known.end(), to, [](const CallTarget& t, std::uint64_t a) { return t.address < a; });
+    const auto at = std::lower_bound(targets.known.begin(), targets.known.end(), to,
+                                     [](const CallTarget& t, std::uint64_t a) { return t.address < a; });
     if (at == targets.known.end() || at->address != to) return refuse_call(i, w, targets, to, same);
     Frame* f = enter(i, w, *at->function, at->passing, same);
     if (f == nullptr) return nullptr;
@@ -105,7 +112,7 @@ const Inst* call_by_address(const Inst& i, Warp& w, Mask mask) {
       continue;
     }
     add_fragment(w, f->function->code.data(), f, same);
-    --f->fragments;      // this fragment is the frame's first
+    --f->fragments;       // this fragment is the frame's first
     ++caller->fragments;  // and the frame has a claim on its caller
   }
   if (rest != 0) add_fragment(w, &i + 1, caller, rest);
@@ -130,10 +137,13 @@ const Inst* give_back(const Inst& i, Warp& w, Mask mask) {
 
 // ---- decoding ----------------------------------------------------------------------------------------------------
 
-Type register_type(unsigned bytes) { return bytes == 8 ? Type::b64 : bytes == 4 ? Type::b32 : bytes == 2 ? Type::b16 : Type::none; }
+Type register_type(unsigned bytes) {
+  return bytes == 8 ? Type::b64 : bytes == 4 ? Type::b32 : bytes == 2 ? Type::b16 : Type::none;
+}
 
 // One value of a call, as it passes to or from `formal`.
-void add_value(Decoder& d, std::vector<Slot>& slots, Slot& count, const Operand& o, const ParamArea& formal, bool result) {
+void add_value(Decoder& d, std::vector<Slot>& slots, Slot& count, const Operand& o, const ParamArea& formal,
+               bool result) {
   ++count;
   const ParamArea* area = o.kind == Operand::name ? d.area(o.text) : nullptr;
   if (!formal.is_register && o.kind == Operand::number && !result) {
@@ -150,12 +160,15 @@ void add_value(Decoder& d, std::vector<Slot>& slots, Slot& count, const Operand&
     return;
   }
   const Type type = register_type(formal.bytes);
-  if (area != nullptr || type == Type::none) d.fail("register parameter '" + formal.name + "' gets no register or constant of its width");
+  if (area != nullptr || type == Type::none)
+    d.fail("register parameter '" + formal.name + "' gets no register or constant of its width");
   slots.insert(slots.end(), {result ? d.destination(o, type) : d.source(o, type), formal.slot, formal.bytes, 1});
 }
 
-const Slot* passing_to(Decoder& d, const Function& callee, const std::vector<Operand>& arguments, const std::vector<Operand>& results) {
-  if (callee.formals.size() != arguments.size() || callee.results.size() != results.size()) d.fail("wrong number of arguments for '" + callee.name + "'");
+const Slot* passing_to(Decoder& d, const Function& callee, const std::vector<Operand>& arguments,
+                       const std::vector<Operand>& results) {
+  if (callee.formals.size() != arguments.size() || callee.results.size() != results.size())
+    d.fail("wrong number of arguments for '" + callee.name + "'");
   std::vector<Slot> slots(2);
   Slot in = 0, out = 0;
   for (std::size_t k = 0; k < arguments.size(); ++k) add_value(d, slots, in, arguments[k], callee.formals[k], false);
@@ -173,8 +186,10 @@ std::vector<std::string_view> candidates(Decoder& d, const CallForm& form) {
   return names;
 }
 
-void decode_by_address(Decoder& d, const Operand& target, const CallForm& form, const std::vector<Operand>& arguments, const std::vector<Operand>& results) {
-  if (!form.listed && (form.prototype.formals.size() != arguments.size() || form.prototype.results.size() != results.size()))
+void decode_by_address(Decoder& d, const Operand& target, const CallForm& form, const std::vector<Operand>& arguments,
+                       const std::vector<Operand>& results) {
+  if (!form.listed &&
+      (form.prototype.formals.size() != arguments.size() || form.prototype.results.size() != results.size()))
     d.fail("the call passes another number of values than its prototype has");
   CallTargets& targets = d.function.call_targets.emplace_back();
   targets.listed = form.listed;
@@ -185,7 +200,8 @@ void decode_by_address(Decoder& d, const Operand& target, const CallForm& form, 
     callees.push_back(f);
     targets.known.push_back({d.code_address(*f), f, passing_to(d, *f, arguments, results)});
   }
-  std::sort(targets.known.begin(), targets.known.end(), [](const CallTarget& a, const CallTarget& b) { return a.address < b.address; });
+  std::sort(targets.known.begin(), targets.known.end(),
+            [](const CallTarget& a, const CallTarget& b) { return a.address < b.address; });
   Inst& i = d.emit(call_by_address);
   i.a = at;
   i.data = &targets;
@@ -238,7 +254,8 @@ void ret(Decoder& d) {
 
 Slot area_of(Decoder& d, const Operand& o, unsigned bytes) {
   const ParamArea* area = o.kind == Operand::name ? d.area(o.text) : nullptr;
-  if (area == nullptr || area->bytes < bytes) d.fail("argument '" + std::string(o.text) + "' is no parameter of " + std::to_string(bytes) + " bytes");
+  if (area == nullptr || area->bytes < bytes)
+    d.fail("argument '" + std::string(o.text) + "' is no parameter of " + std::to_string(bytes) + " bytes");
   return area->slot;
 }
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "exec/collective.hpp"
+#include "exec/undefined.hpp"
 #include "isa/convert.hpp"
 #include "isa/families.hpp"
-#include "exec/undefined.hpp"
 
 namespace machine {
 namespace {
@@ -15,7 +15,9 @@ using s32 = std::int32_t;
 
 u64 bring_word(const Inst& i, const Warp& w, unsigned l) { return w.at<const u32>(i.a)[l]; }
 u64 bring_double_word(const Inst& i, const Warp& w, unsigned l) { return w.at<const u64>(i.a)[l]; }
-u64 bring_predicate(const Inst& i, const Warp& w, unsigned l) { return (w.predicate(i.a) ^ static_cast<Mask>(i.imm)) >> l & 1; }
+u64 bring_predicate(const Inst& i, const Warp& w, unsigned l) {
+  return (w.predicate(i.a) ^ static_cast<Mask>(i.imm)) >> l & 1;
+}
 
 // The values of all present lanes: the register itself, or a copy completed with what was staged.
 template <class T>
@@ -33,7 +35,8 @@ enum class Shuffle { up, down, bfly, idx };
 Mask sources(Shuffle mode, const u32* b, const u32* c, u32* from) {
   Mask inside = 0;
   for (unsigned l = 0; l < kWarp; ++l) {
-    const s32 by = static_cast<s32>(b[l] & 31), clamp = static_cast<s32>(c[l] & 31), segment = static_cast<s32>(c[l] >> 8 & 31);
+    const s32 by = static_cast<s32>(b[l] & 31), clamp = static_cast<s32>(c[l] & 31),
+              segment = static_cast<s32>(c[l] >> 8 & 31);
     const s32 lane = static_cast<s32>(l), low = lane & segment, high = low | (clamp & ~segment);
     s32 j = 0;
     bool in = false;
@@ -58,7 +61,8 @@ void permute(u32* d, const u32* a, const u32* from, Mask lanes) {
   alignas(64) u32 t[kWarp];
 #if MACHINE_AVX512
   const __m512i low = _mm512_loadu_si512(a), high = _mm512_loadu_si512(a + 16);
-  for (unsigned g = 0; g < 2; ++g) _mm512_store_si512(t + 16 * g, _mm512_permutex2var_epi32(low, _mm512_loadu_si512(from + 16 * g), high));
+  for (unsigned g = 0; g < 2; ++g)
+    _mm512_store_si512(t + 16 * g, _mm512_permutex2var_epi32(low, _mm512_loadu_si512(from + 16 * g), high));
 #else
   for (unsigned l = 0; l < kWarp; ++l) t[l] = a[from[l]];
 #endif
@@ -80,9 +84,11 @@ const Inst* shfl(const Inst& i, Warp& w, Mask mask) {
   } else {
     inside = sources(M, w.at<const u32>(i.b), w.at<const u32>(i.c), computed);
   }
-  if (w.follows) [[unlikely]] shuffled_undefined(i, w, m, from, Fixed);
+  if (w.follows) [[unlikely]]
+    shuffled_undefined(i, w, m, from, Fixed);
   Mask absent = 0;  // lanes that read one which takes no part
-  if (m.present != kFullMask) for_lanes(m.lanes, [&](unsigned l) { absent |= Mask{(m.present >> from[l] & 1) == 0} << l; });
+  if (m.present != kFullMask)
+    for_lanes(m.lanes, [&](unsigned l) { absent |= Mask{(m.present >> from[l] & 1) == 0} << l; });
   permute(w.at<u32>(i.d), a, from, m.lanes);
   if (i.extra != 0) set_predicate(w, i.extra, inside, m.lanes);
   return absent == 0 ? &i + 1 : shuffled_absent(i, w, absent);
@@ -98,10 +104,13 @@ void shfl_decode(Decoder& d) {
   const bool pair = o.kind == Operand::list;
   const Slot r = d.destination(pair ? o.parts[0] : o, Type::b32);
   const Slot p = pair ? d.predicate_destination(o.parts[1]) : 0;
-  const Slot a = d.source(1, Type::b32), b = d.source(2, Type::b32), c = d.source(3, Type::b32), e = d.source(4, Type::b32);
+  const Slot a = d.source(1, Type::b32), b = d.source(2, Type::b32), c = d.source(3, Type::b32),
+             e = d.source(4, Type::b32);
   const bool fixed = d.is_immediate(2) && d.is_immediate(3);
-  static constexpr Handler kFixed[] = {shfl<Shuffle::up, true>, shfl<Shuffle::down, true>, shfl<Shuffle::bfly, true>, shfl<Shuffle::idx, true>};
-  static constexpr Handler kFree[] = {shfl<Shuffle::up, false>, shfl<Shuffle::down, false>, shfl<Shuffle::bfly, false>, shfl<Shuffle::idx, false>};
+  static constexpr Handler kFixed[] = {shfl<Shuffle::up, true>, shfl<Shuffle::down, true>, shfl<Shuffle::bfly, true>,
+                                       shfl<Shuffle::idx, true>};
+  static constexpr Handler kFree[] = {shfl<Shuffle::up, false>, shfl<Shuffle::down, false>, shfl<Shuffle::bfly, false>,
+                                      shfl<Shuffle::idx, false>};
   const void* data = nullptr;
   if (fixed) {
     u32 by[kWarp], segment[kWarp];
@@ -124,9 +133,11 @@ const Inst* vote(const Inst& i, Warp& w, Mask mask) {
   if (!m.ready) return m.next;
   Mask p = w.predicate(i.a) ^ static_cast<Mask>(i.imm);
   if (m.staged != nullptr)
-    for_lanes(m.present & ~m.lanes, [&](unsigned l) { p = (p & ~(Mask{1} << l)) | static_cast<Mask>(m.staged[l]) << l; });
+    for_lanes(m.present & ~m.lanes,
+              [&](unsigned l) { p = (p & ~(Mask{1} << l)) | static_cast<Mask>(m.staged[l]) << l; });
   p &= m.present;
-  if (w.follows) [[unlikely]] voted_undefined(i, w, m, V, p);
+  if (w.follows) [[unlikely]]
+    voted_undefined(i, w, m, V, p);
   if constexpr (V == Vote::ballot) {
     each_lane(w.at<u32>(i.d), m.lanes, [=](unsigned) { return p; });
   } else {
@@ -159,9 +170,11 @@ const Inst* match(const Inst& i, Warp& w, Mask mask) {
   if (!m.ready) return m.next;
   T room[kWarp];
   const T* a = values(m, w.at<const T>(i.a), room);
-  if (w.follows) [[unlikely]] joined_undefined(i, w, m, false);
+  if (w.follows) [[unlikely]]
+    joined_undefined(i, w, m, false);
   u32 result[kWarp] = {};
-  for_lanes(m.lanes, [&](unsigned l) { for_lanes(m.present, [&](unsigned k) { result[l] |= Mask{a[k] == a[l]} << k; }); });
+  for_lanes(m.lanes,
+            [&](unsigned l) { for_lanes(m.present, [&](unsigned k) { result[l] |= Mask{a[k] == a[l]} << k; }); });
   if constexpr (All) {
     const bool same = result[std::countr_zero(m.lanes)] == m.present;
     for_lanes(m.lanes, [&](unsigned l) { w.at<u32>(i.d)[l] = same ? m.present : 0; });
@@ -180,7 +193,8 @@ void match_decode(Decoder& d) {
   const bool pair = o.kind == Operand::list;
   const Slot r = d.destination(pair ? o.parts[0] : o, Type::b32), p = pair ? d.predicate_destination(o.parts[1]) : 0;
   const Slot a = d.source(1, t), e = d.source(2, Type::b32);
-  Inst& i = d.emit(t == Type::b32 ? (mode == 0 ? match<u32, false> : match<u32, true>) : (mode == 0 ? match<u64, false> : match<u64, true>));
+  Inst& i = d.emit(t == Type::b32 ? (mode == 0 ? match<u32, false> : match<u32, true>)
+                                  : (mode == 0 ? match<u64, false> : match<u64, true>));
   i.a = a, i.d = r, i.e = e, i.extra = p;
 }
 
@@ -193,7 +207,8 @@ const Inst* redux(const Inst& i, Warp& w, Mask mask) {
   if (!m.ready) return m.next;
   T room[kWarp];
   const T* a = values(m, w.at<const T>(i.a), room);
-  if (w.follows) [[unlikely]] joined_undefined(i, w, m, R == Redux::and_ || R == Redux::or_ || R == Redux::xor_);
+  if (w.follows) [[unlikely]]
+    joined_undefined(i, w, m, R == Redux::and_ || R == Redux::or_ || R == Redux::xor_);
   T v = a[std::countr_zero(m.present)];
   for_lanes(m.present & (m.present - 1), [&](unsigned l) {
     switch (R) {
@@ -241,7 +256,8 @@ void elect_decode(Decoder& d) {
   d.end(2);
   const auto& o = d.operand(0);
   if (o.kind != Operand::list || !o.piped) d.fail("needs d|p");
-  const Slot r = d.destination(o.parts[0], Type::b32), p = d.predicate_destination(o.parts[1]), e = d.source(1, Type::b32);
+  const Slot r = d.destination(o.parts[0], Type::b32), p = d.predicate_destination(o.parts[1]),
+             e = d.source(1, Type::b32);
   Inst& i = d.emit(elect);
   i.d = r, i.e = e, i.extra = p;
 }
@@ -275,8 +291,9 @@ void decode_syncwarp(Decoder& d) {
 
 std::span<const Opcode> collective_opcodes() {
   static constexpr auto k = InstructionClass::shuffle;
-  static const Opcode table[] = {{"shfl", shfl_decode, k},   {"vote", vote_decode, k},   {"match", match_decode, k},
-                                 {"redux", redux_decode, k}, {"elect", elect_decode, k}, {"activemask", activemask_decode, k}};
+  static const Opcode table[] = {{"shfl", shfl_decode, k},   {"vote", vote_decode, k},
+                                 {"match", match_decode, k}, {"redux", redux_decode, k},
+                                 {"elect", elect_decode, k}, {"activemask", activemask_decode, k}};
   return table;
 }
 

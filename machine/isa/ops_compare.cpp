@@ -1,8 +1,8 @@
 // Comparison and selection: setp set selp slct.
-#include "isa/comparison.hpp"
-#include "isa/families.hpp"
 #include "exec/lanes.hpp"
 #include "exec/real.hpp"
+#include "isa/comparison.hpp"
+#include "isa/families.hpp"
 
 namespace machine {
 namespace {
@@ -20,7 +20,7 @@ constexpr int integer_predicate(Cmp c) {
   return table[static_cast<int>(c)];
 }
 constexpr int float_predicate(Cmp c) {
-  constexpr int table[] = {_CMP_EQ_OQ, _CMP_NEQ_OQ, _CMP_LT_OQ, _CMP_LE_OQ, _CMP_GT_OQ, _CMP_GE_OQ, _CMP_EQ_UQ,
+  constexpr int table[] = {_CMP_EQ_OQ,  _CMP_NEQ_OQ, _CMP_LT_OQ,  _CMP_LE_OQ,  _CMP_GT_OQ,  _CMP_GE_OQ, _CMP_EQ_UQ,
                            _CMP_NEQ_UQ, _CMP_NGE_UQ, _CMP_NGT_UQ, _CMP_NLE_UQ, _CMP_NLT_UQ, _CMP_ORD_Q, _CMP_UNORD_Q};
   return table[static_cast<int>(c)];
 }
@@ -35,7 +35,8 @@ Mask compare(const T* a, const T* b) {
     for (unsigned g = 0; g < 2; ++g) {
       const __m512i x = _mm512_load_si512(a + 16 * g), y = _mm512_load_si512(b + 16 * g);
       Mask part;
-      if constexpr (std::is_floating_point_v<T>) part = _mm512_cmp_ps_mask(_mm512_castsi512_ps(x), _mm512_castsi512_ps(y), float_predicate(C));
+      if constexpr (std::is_floating_point_v<T>)
+        part = _mm512_cmp_ps_mask(_mm512_castsi512_ps(x), _mm512_castsi512_ps(y), float_predicate(C));
       else if constexpr (std::is_signed_v<T>) part = _mm512_cmp_epi32_mask(x, y, integer_predicate(C));
       else part = _mm512_cmp_epu32_mask(x, y, integer_predicate(C));
       m |= part << (16 * g);
@@ -44,7 +45,8 @@ Mask compare(const T* a, const T* b) {
     for (unsigned g = 0; g < 4; ++g) {
       const __m512i x = _mm512_load_si512(a + 8 * g), y = _mm512_load_si512(b + 8 * g);
       Mask part;
-      if constexpr (std::is_floating_point_v<T>) part = _mm512_cmp_pd_mask(_mm512_castsi512_pd(x), _mm512_castsi512_pd(y), float_predicate(C));
+      if constexpr (std::is_floating_point_v<T>)
+        part = _mm512_cmp_pd_mask(_mm512_castsi512_pd(x), _mm512_castsi512_pd(y), float_predicate(C));
       else if constexpr (std::is_signed_v<T>) part = _mm512_cmp_epi64_mask(x, y, integer_predicate(C));
       else part = _mm512_cmp_epu64_mask(x, y, integer_predicate(C));
       m |= part << (8 * g);
@@ -60,9 +62,16 @@ Mask compare(const T* a, const T* b) {
 #endif
 
 // Halves are compared as floats.
-struct HalfTag { using raw = u16; static float widen(u16 v) { return half_to_float(v); } };
-struct BfloatTag { using raw = u16; static float widen(u16 v) { return bfloat_to_float(v); } };
-template <class T> concept is_tag = requires { typename T::raw; };
+struct HalfTag {
+  using raw = u16;
+  static float widen(u16 v) { return half_to_float(v); }
+};
+struct BfloatTag {
+  using raw = u16;
+  static float widen(u16 v) { return bfloat_to_float(v); }
+};
+template <class T>
+concept is_tag = requires { typename T::raw; };
 
 template <Cmp C, class T>
 Mask result_of(const Inst& i, Warp& w) {
@@ -102,7 +111,8 @@ const Inst* setp_general(const Inst& i, Warp& w, Mask mask) {
   if (i.extra & 4) set_predicate(w, i.e, q, mask);
   return &i + 1;
 }
-// set: the result as ~0 / 1.0f by lane. extra bits 4-5: 0 u32, 1 f32, 2 u16 (all ones), 3 half one; imm2 in e: value of one
+// set: the result as ~0 / 1.0f by lane. extra bits 4-5: 0 u32, 1 f32, 2 u16 (all ones), 3 half one; imm2 in e: value of
+// one
 template <Cmp C, class T>
 const Inst* set_value(const Inst& i, Warp& w, Mask mask) {
   const Mask c = w.predicate(i.c) ^ static_cast<Mask>(i.imm);
@@ -141,7 +151,8 @@ const Inst* set_halves(const Inst& i, Warp& w, Mask mask) {
   const Mask c = w.predicate(i.c) ^ static_cast<Mask>(i.imm);
   const Mask low = combined(i, r.low, c), high = combined(i, r.high, c);
   const u32 one = i.e;
-  each_lane(w.at<u32>(i.d), mask, [=](unsigned l) { return (low >> l & 1 ? one : 0u) | (high >> l & 1 ? one << 16 : 0u); });
+  each_lane(w.at<u32>(i.d), mask,
+            [=](unsigned l) { return (low >> l & 1 ? one : 0u) | (high >> l & 1 ? one << 16 : 0u); });
   return &i + 1;
 }
 
@@ -150,7 +161,8 @@ struct Handlers {
 };
 template <class T, Cmp C>
 constexpr Handlers handlers_of() {
-  if constexpr (is_tag<T>) return {setp_plain<C, T>, setp_general<C, T>, set_value<C, T>, setp_halves<C, T>, set_halves<C, T>};
+  if constexpr (is_tag<T>)
+    return {setp_plain<C, T>, setp_general<C, T>, set_value<C, T>, setp_halves<C, T>, set_halves<C, T>};
   else return {setp_plain<C, T>, setp_general<C, T>, set_value<C, T>};
 }
 template <class T>
@@ -162,9 +174,10 @@ Handlers for_integer(Cmp c) {
 template <class T>
 Handlers for_float(Cmp c) {
   static constexpr Handlers table[] = {
-      handlers_of<T, Cmp::eq>(),  handlers_of<T, Cmp::ne>(),  handlers_of<T, Cmp::lt>(),  handlers_of<T, Cmp::le>(), handlers_of<T, Cmp::gt>(),
-      handlers_of<T, Cmp::ge>(),  handlers_of<T, Cmp::equ>(), handlers_of<T, Cmp::neu>(), handlers_of<T, Cmp::ltu>(), handlers_of<T, Cmp::leu>(),
-      handlers_of<T, Cmp::gtu>(), handlers_of<T, Cmp::geu>(), handlers_of<T, Cmp::num>(), handlers_of<T, Cmp::nan>()};
+      handlers_of<T, Cmp::eq>(),  handlers_of<T, Cmp::ne>(),  handlers_of<T, Cmp::lt>(),  handlers_of<T, Cmp::le>(),
+      handlers_of<T, Cmp::gt>(),  handlers_of<T, Cmp::ge>(),  handlers_of<T, Cmp::equ>(), handlers_of<T, Cmp::neu>(),
+      handlers_of<T, Cmp::ltu>(), handlers_of<T, Cmp::leu>(), handlers_of<T, Cmp::gtu>(), handlers_of<T, Cmp::geu>(),
+      handlers_of<T, Cmp::num>(), handlers_of<T, Cmp::nan>()};
   return table[static_cast<int>(c)];
 }
 
@@ -181,11 +194,14 @@ Handlers choose(Decoder& d, Type t, int c) {
   if (c > 5) d.fail("comparison of floating-point values on integers");
   if (is_bits(t) && c > 1) d.fail("only .eq and .ne compare bits");
   switch (t) {
-    case Type::b16: case Type::u16: return for_integer<u16>(cmp);
+    case Type::b16:
+    case Type::u16: return for_integer<u16>(cmp);
     case Type::s16: return for_integer<s16>(cmp);
-    case Type::b32: case Type::u32: return for_integer<u32>(cmp);
+    case Type::b32:
+    case Type::u32: return for_integer<u32>(cmp);
     case Type::s32: return for_integer<s32>(cmp);
-    case Type::b64: case Type::u64: return for_integer<u64>(cmp);
+    case Type::b64:
+    case Type::u64: return for_integer<u64>(cmp);
     case Type::s64: return for_integer<s64>(cmp);
     default: d.refuse_type(t);
   }
@@ -254,8 +270,10 @@ void setp(Decoder& d) {
 u32 one_of(Type to) {
   switch (to) {
     case Type::f32: return 0x3f800000u;
-    case Type::f16: case Type::f16x2: return 0x3c00u;
-    case Type::bf16: case Type::bf16x2: return 0x3f80u;
+    case Type::f16:
+    case Type::f16x2: return 0x3c00u;
+    case Type::bf16:
+    case Type::bf16x2: return 0x3f80u;
     default: return bytes_of(to) == 2 ? 0xffffu : 0xffffffffu;
   }
 }
@@ -269,14 +287,16 @@ void set_pair(Decoder& d, Type to, Type t, int c, int op, bool flush) {
   const Combine k = combine_operand(d, op, 3);
   d.need_mode({false, 'n'});
   Inst& i = d.emit(choose(d, half_of(t), c).set_halves);
-  i.a = a, i.b = b, i.c = k.c, i.d = r, i.e = is_pair(to) ? one_of(to) : 0xffffu, i.imm = k.flip, i.extra = k.op | (flush ? 1u << 31 : 0);
+  i.a = a, i.b = b, i.c = k.c, i.d = r, i.e = is_pair(to) ? one_of(to) : 0xffffu, i.imm = k.flip,
+  i.extra = k.op | (flush ? 1u << 31 : 0);
 }
 
 void set(Decoder& d) {
   const int c = comparison(d);
   const int op = d.take_one({"and", "or", "xor"});
   const bool flush = d.flush();
-  const Type to = d.type({Type::u32, Type::s32, Type::f32, Type::f16, Type::bf16, Type::u16, Type::s16, Type::f16x2, Type::bf16x2});
+  const Type to =
+      d.type({Type::u32, Type::s32, Type::f32, Type::f16, Type::bf16, Type::u16, Type::s16, Type::f16x2, Type::bf16x2});
   const Type t = d.type();
   if (is_pair(t)) return set_pair(d, to, t, c, op, flush);
   if (is_pair(to)) d.refuse_type(to);
@@ -338,7 +358,9 @@ void slct_decode(Decoder& d) {
   const Slot a = d.source(1, t), b = d.source(2, t), c = d.source(3, by), r = d.destination(0, t);
   if (by == Type::f32) d.need_mode({flush, 'n'});
   const bool f = by == Type::f32;
-  Inst& i = d.emit(bytes == 2 ? (f ? slct<u16, float> : slct<u16, s32>) : bytes == 4 ? (f ? slct<u32, float> : slct<u32, s32>) : (f ? slct<u64, float> : slct<u64, s32>));
+  Inst& i = d.emit(bytes == 2   ? (f ? slct<u16, float> : slct<u16, s32>)
+                   : bytes == 4 ? (f ? slct<u32, float> : slct<u32, s32>)
+                                : (f ? slct<u64, float> : slct<u64, s32>));
   i.a = a, i.b = b, i.c = c, i.d = r;
 }
 
@@ -346,7 +368,8 @@ void slct_decode(Decoder& d) {
 
 std::span<const Opcode> compare_opcodes() {
   static constexpr auto k = InstructionClass::predicate;
-  static const Opcode table[] = {{"setp", setp, k}, {"set", set, k}, {"selp", selp_decode, k}, {"slct", slct_decode, k}};
+  static const Opcode table[] = {
+      {"setp", setp, k}, {"set", set, k}, {"selp", selp_decode, k}, {"slct", slct_decode, k}};
   return table;
 }
 

@@ -1,8 +1,8 @@
 // Control flow: bra brx exit trap brkpt nanosleep griddepcontrol pmevent setmaxnreg.
 #include "exec/call_stack.hpp"
-#include "isa/families.hpp"
 #include "exec/lanes.hpp"
 #include "exec/schedule.hpp"
+#include "isa/families.hpp"
 
 namespace machine {
 namespace {
@@ -47,7 +47,8 @@ const Inst* branch_indexed(const Inst& i, Warp& w, Mask mask) {
     for_lanes(left, [&](unsigned l) { same |= Mask{index[l] == k} << l; });
     left &= ~same;
     if (k >= i.extra) {
-      abort_launch(w, i, LaunchStatus::trap, "branch index " + std::to_string(k) + " beyond a table of " + std::to_string(i.extra), same);
+      abort_launch(w, i, LaunchStatus::trap,
+                   "branch index " + std::to_string(k) + " beyond a table of " + std::to_string(i.extra), same);
       return nullptr;
     }
     offer(table[k], same);
@@ -151,11 +152,13 @@ void griddepcontrol(Decoder& d) {
 }
 // How many registers a warp has is the hardware's affair: a hint that changes no value.
 void setmaxnreg(Decoder& d) {
-  if (d.take_one({"inc", "dec"}) < 0 || !d.take("sync") || !d.take("aligned")) d.fail("needs .inc or .dec, and .sync.aligned");
+  if (d.take_one({"inc", "dec"}) < 0 || !d.take("sync") || !d.take("aligned"))
+    d.fail("needs .inc or .dec, and .sync.aligned");
   d.type({Type::u32});
   d.end(1);
   const auto count = d.immediate(0);
-  if (count < 24 || count > 256 || count % 8 != 0) d.fail("the number of registers must be a multiple of 8 from 24 to 256");
+  if (count < 24 || count > 256 || count % 8 != 0)
+    d.fail("the number of registers must be a multiple of 8 from 24 to 256");
   d.emit(nothing);
 }
 void pmevent(Decoder& d) {
@@ -197,9 +200,14 @@ const Inst* branch_indexed_past_barriers(const Inst& i, Warp& w, Mask mask) {
 std::span<const Opcode> control_opcodes() {
   static constexpr auto k = InstructionClass::control;
   static const Opcode table[] = {
-      {"bra", bra, k}, {"brx", brx, k}, {"exit", exit_decode, k},
-      {"trap", [](Decoder& d) { trap_decode(d, false); }, k}, {"brkpt", [](Decoder& d) { trap_decode(d, true); }, k},
-      {"nanosleep", nanosleep_decode, k}, {"griddepcontrol", griddepcontrol, k}, {"pmevent", pmevent, k},
+      {"bra", bra, k},
+      {"brx", brx, k},
+      {"exit", exit_decode, k},
+      {"trap", [](Decoder& d) { trap_decode(d, false); }, k},
+      {"brkpt", [](Decoder& d) { trap_decode(d, true); }, k},
+      {"nanosleep", nanosleep_decode, k},
+      {"griddepcontrol", griddepcontrol, k},
+      {"pmevent", pmevent, k},
       {"setmaxnreg", setmaxnreg, k},
   };
   return table;

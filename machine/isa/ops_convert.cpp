@@ -3,10 +3,10 @@
 
 #include <limits>
 
-#include "isa/families.hpp"
-#include "isa/format.hpp"
 #include "exec/lanes.hpp"
 #include "exec/real.hpp"
+#include "isa/families.hpp"
+#include "isa/format.hpp"
 
 namespace machine {
 namespace {
@@ -29,8 +29,10 @@ struct Extend {
 };
 template <class D, class S>
 Handler extend_from(unsigned width) {
-  if constexpr (sizeof(S) <= 2) if (width == 2) return unary<D, u16, Extend<D, S, u16>>;
-  if constexpr (sizeof(S) <= 4) if (width == 4) return unary<D, u32, Extend<D, S, u32>>;
+  if constexpr (sizeof(S) <= 2)
+    if (width == 2) return unary<D, u16, Extend<D, S, u16>>;
+  if constexpr (sizeof(S) <= 4)
+    if (width == 4) return unary<D, u32, Extend<D, S, u32>>;
   return unary<D, u64, Extend<D, S, u64>>;
 }
 template <class D>
@@ -88,7 +90,8 @@ const General& general(const Inst& i) { return *static_cast<const General*>(i.da
 const Inst* integer_saturating(const Inst& i, Warp& w, Mask mask) {
   const General& g = general(i);
   for_lanes(mask, [&](unsigned l) {
-    write_register(w, i.d, g.to_width, l, static_cast<u64>(clamp_integer(g.to, load_integer(g.from, read_register(w, i.a, g.from_width, l)))));
+    write_register(w, i.d, g.to_width, l,
+                   static_cast<u64>(clamp_integer(g.to, load_integer(g.from, read_register(w, i.a, g.from_width, l)))));
   });
   return &i + 1;
 }
@@ -98,8 +101,10 @@ const Inst* integer_saturating(const Inst& i, Warp& w, Mask mask) {
 inline float rounded(float v) { return __builtin_rintf(v); }
 inline double rounded(double v) { return __builtin_rint(v); }
 
-template <class T> using bits = std::make_unsigned_t<T>;
-template <class D, class S, bool Flush> struct ToInteger {
+template <class T>
+using bits = std::make_unsigned_t<T>;
+template <class D, class S, bool Flush>
+struct ToInteger {
   static D apply(S a) {
     const S v = rounded(Flush ? flushed(a) : a);
     constexpr S low = static_cast<S>(std::numeric_limits<D>::min());
@@ -188,10 +193,14 @@ const Inst* convert_general(const Inst& i, Warp& w, Mask mask) {
     if (is_integer(g.to)) {
       u64 r;
       if (v != v) {
-        r = bytes_of(g.to) == 8 || g.from == Type::f64 ? static_cast<u64>(load_integer(g.to, u64{1} << (8 * bytes_of(g.to) - 1))) : 0;
+        r = bytes_of(g.to) == 8 || g.from == Type::f64
+                ? static_cast<u64>(load_integer(g.to, u64{1} << (8 * bytes_of(g.to) - 1)))
+                : 0;
       } else {
         const double n = integral(v, g.rounding);
-        const __int128 whole = n > 0x1p100 ? static_cast<__int128>(1) << 100 : n < -0x1p100 ? -(static_cast<__int128>(1) << 100) : static_cast<__int128>(n);
+        const __int128 whole = n > 0x1p100    ? static_cast<__int128>(1) << 100
+                               : n < -0x1p100 ? -(static_cast<__int128>(1) << 100)
+                                              : static_cast<__int128>(n);
         r = static_cast<u64>(clamp_integer(g.to, whole));
       }
       write_register(w, i.d, g.to_width, l, r);
@@ -208,8 +217,14 @@ const Inst* convert_general(const Inst& i, Warp& w, Mask mask) {
 }
 
 // 64-bit integers to f64 need the rounding mode: the host conversion has it.
-template <class S> struct ToDouble { static double apply(S a) { return static_cast<double>(a); } };
-template <class S> struct ToFloat { static float apply(S a) { return static_cast<float>(a); } };
+template <class S>
+struct ToDouble {
+  static double apply(S a) { return static_cast<double>(a); }
+};
+template <class S>
+struct ToFloat {
+  static float apply(S a) { return static_cast<float>(a); }
+};
 #if MACHINE_AVX512
 // The processor widens as PTX does, but for the pattern of NaN.
 const Inst* widen_halves(const Inst& i, Warp& w, Mask mask) {
@@ -224,23 +239,41 @@ const Inst* widen_halves(const Inst& i, Warp& w, Mask mask) {
   return &i + 1;
 }
 #else
-struct HalfToFloat { static float apply(u16 a) { return canonical(half_to_float(a)); } };
+struct HalfToFloat {
+  static float apply(u16 a) { return canonical(half_to_float(a)); }
+};
 constexpr Handler widen_halves = unary<float, u16, HalfToFloat>;
 #endif
-struct BfloatToFloat { static float apply(u16 a) { return bfloat_to_float(a); } };
-struct FloatToHalf { static u16 apply(float a) { return float_to_half(a); } };
-struct FloatToBfloat { static u16 apply(float a) { return float_to_bfloat(a); } };
-template <bool Flush> struct Widen { static double apply(float a) { return Flush ? canonical(a) : a; } };
-struct Narrow { static float apply(double a) { return static_cast<float>(a); } };
-template <bool Flush, bool Sat> struct Same {
+struct BfloatToFloat {
+  static float apply(u16 a) { return bfloat_to_float(a); }
+};
+struct FloatToHalf {
+  static u16 apply(float a) { return float_to_half(a); }
+};
+struct FloatToBfloat {
+  static u16 apply(float a) { return float_to_bfloat(a); }
+};
+template <bool Flush>
+struct Widen {
+  static double apply(float a) { return Flush ? canonical(a) : a; }
+};
+struct Narrow {
+  static float apply(double a) { return static_cast<float>(a); }
+};
+template <bool Flush, bool Sat>
+struct Same {
   static float apply(float a) {
     const float v = Flush ? flushed(a) : a;
     return Sat ? saturated(v) : Flush ? canonical(v) : v;
   }
 };
-template <bool Flush> struct Integral { static float apply(float a) { return canonical(rounded(Flush ? flushed(a) : a)); } };
+template <bool Flush>
+struct Integral {
+  static float apply(float a) { return canonical(rounded(Flush ? flushed(a) : a)); }
+};
 // .satfinite takes one step back from what has no number, a NaN as well.
-template <bool Finite> struct ToTf32Away {
+template <bool Finite>
+struct ToTf32Away {
   static u32 apply(float a) {
     const u32 b = bits_of(a), exponents = 0x7f800000u;
     const u32 r = ((b & exponents) == exponents ? b : b + 0x1000u) & 0xffffe000u;
@@ -280,10 +313,14 @@ void decode_convert(Decoder& d) {
   const bool given = integer_mode >= 0 || float_mode >= 0;
 
   if (g.to == Type::tf32) {
-    if (g.from != Type::f32 || integer_mode >= 0 || float_mode < 0 || float_mode == 2 || float_mode == 3 || g.flush || g.sat) d.fail("no such conversion");
+    if (g.from != Type::f32 || integer_mode >= 0 || float_mode < 0 || float_mode == 2 || float_mode == 3 || g.flush ||
+        g.sat)
+      d.fail("no such conversion");
     d.end(2);
     const Slot a = d.source(1, Type::f32), r = d.destination(0, Type::b32);
-    Inst& i = d.emit(g.rounding != 'a' || g.relu ? to_tf32 : g.finite ? unary<u32, float, ToTf32Away<true>> : unary<u32, float, ToTf32Away<false>>);
+    Inst& i = d.emit(g.rounding != 'a' || g.relu ? to_tf32
+                     : g.finite                  ? unary<u32, float, ToTf32Away<true>>
+                                                 : unary<u32, float, ToTf32Away<false>>);
     i.a = a, i.d = r;
     i.data = keep_general(d, &g, sizeof g);
     return;
@@ -320,8 +357,11 @@ void decode_convert(Decoder& d) {
   if (!from_int && to_int) {
     if (integer_mode < 0) d.fail("needs .rni, .rzi, .rmi or .rpi");
     const bool exact_width = bytes_of(g.to) == g.to_width && bytes_of(g.from) == g.from_width;
-    const Handler fast = !exact_width ? nullptr : g.from == Type::f32 ? (g.flush ? to_integer<float, true>(g.to) : to_integer<float, false>(g.to))
-                                              : g.from == Type::f64   ? to_integer<double, false>(g.to) : nullptr;
+    const Handler fast = !exact_width ? nullptr
+                         : g.from == Type::f32
+                             ? (g.flush ? to_integer<float, true>(g.to) : to_integer<float, false>(g.to))
+                         : g.from == Type::f64 ? to_integer<double, false>(g.to)
+                                               : nullptr;
     if (fast != nullptr) {
       d.need_mode({false, g.rounding});
       return put(fast);
@@ -340,9 +380,18 @@ void decode_convert(Decoder& d) {
         case Type::s16: fast = f32 ? unary<float, s16, ToFloat<s16>> : unary<double, s16, ToDouble<s16>>; break;
         case Type::u16: fast = f32 ? unary<float, u16, ToFloat<u16>> : unary<double, u16, ToDouble<u16>>; break;
         case Type::s32: fast = f32 ? unary<float, s32, ToFloat<s32>> : unary<double, s32, ToDouble<s32>>; break;
-        case Type::u32: fast = f32 ? (g.rounding == 'n' ? unary<float, u32, ToFloat<u32>> : nullptr) : unary<double, u32, ToDouble<u32>>; break;
-        case Type::s64: fast = g.rounding == 'n' ? (f32 ? unary<float, s64, ToFloat<s64>> : unary<double, s64, ToDouble<s64>>) : nullptr; break;
-        case Type::u64: fast = g.rounding == 'n' ? (f32 ? unary<float, u64, ToFloat<u64>> : unary<double, u64, ToDouble<u64>>) : nullptr; break;
+        case Type::u32:
+          fast =
+              f32 ? (g.rounding == 'n' ? unary<float, u32, ToFloat<u32>> : nullptr) : unary<double, u32, ToDouble<u32>>;
+          break;
+        case Type::s64:
+          fast =
+              g.rounding == 'n' ? (f32 ? unary<float, s64, ToFloat<s64>> : unary<double, s64, ToDouble<s64>>) : nullptr;
+          break;
+        case Type::u64:
+          fast =
+              g.rounding == 'n' ? (f32 ? unary<float, u64, ToFloat<u64>> : unary<double, u64, ToDouble<u64>>) : nullptr;
+          break;
         default: break;
       }
       if (fast != nullptr) {
@@ -351,7 +400,8 @@ void decode_convert(Decoder& d) {
       }
     }
     d.need_mode({false, 'n'});
-    if (g.to == Type::f64 && bytes_of(g.from) == 8 && !g.sat) return put(convert_double(g.from == Type::s64, g.rounding));
+    if (g.to == Type::f64 && bytes_of(g.from) == 8 && !g.sat)
+      return put(convert_double(g.from == Type::s64, g.rounding));
     return put(convert_general);
   }
   // float to float
@@ -368,16 +418,23 @@ void decode_convert(Decoder& d) {
   const bool plain = !g.sat && !g.relu && !g.finite;
   if (plain && g.from == Type::f16 && g.to == Type::f32) return d.need_mode({false, 'n'}), put(widen_halves);
   if (plain && g.from == Type::bf16 && g.to == Type::f32 && !g.flush) return put(unary<float, u16, BfloatToFloat>);
-  if (plain && g.rounding == 'n' && g.from == Type::f32 && g.to == Type::f16) return d.need_mode({false, 'n'}), put(unary<u16, float, FloatToHalf>);
-  if (plain && g.rounding == 'n' && g.from == Type::f32 && g.to == Type::bf16 && !g.flush) return put(unary<u16, float, FloatToBfloat>);
-  if (plain && g.from == Type::f32 && g.to == Type::f64) return d.need_mode({g.flush, 'n'}), put(g.flush ? unary<double, float, Widen<true>> : unary<double, float, Widen<false>>);
-  if (plain && g.from == Type::f64 && g.to == Type::f32) return d.need_mode({g.flush, g.rounding}), put(unary<float, double, Narrow>);
+  if (plain && g.rounding == 'n' && g.from == Type::f32 && g.to == Type::f16)
+    return d.need_mode({false, 'n'}), put(unary<u16, float, FloatToHalf>);
+  if (plain && g.rounding == 'n' && g.from == Type::f32 && g.to == Type::bf16 && !g.flush)
+    return put(unary<u16, float, FloatToBfloat>);
+  if (plain && g.from == Type::f32 && g.to == Type::f64)
+    return d.need_mode({g.flush, 'n'}),
+           put(g.flush ? unary<double, float, Widen<true>> : unary<double, float, Widen<false>>);
+  if (plain && g.from == Type::f64 && g.to == Type::f32)
+    return d.need_mode({g.flush, g.rounding}), put(unary<float, double, Narrow>);
   if (same && g.from == Type::f32 && !g.integral) {
     d.need_mode({false, 'n'});
     return put(g.flush ? (g.sat ? unary<float, float, Same<true, true>> : unary<float, float, Same<true, false>>)
                        : (g.sat ? unary<float, float, Same<false, true>> : unary<float, float, Same<false, false>>));
   }
-  if (same && g.from == Type::f32 && !g.sat) return d.need_mode({false, g.rounding}), put(g.flush ? unary<float, float, Integral<true>> : unary<float, float, Integral<false>>);
+  if (same && g.from == Type::f32 && !g.sat)
+    return d.need_mode({false, g.rounding}),
+           put(g.flush ? unary<float, float, Integral<true>> : unary<float, float, Integral<false>>);
   d.need_mode({false, 'n'});
   put(convert_general);
 }

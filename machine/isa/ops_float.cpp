@@ -1,22 +1,44 @@
 // f32 and f64 arithmetic: add sub mul fma div rcp sqrt rsqrt abs neg min max copysign testp.
-#include "isa/families.hpp"
 #include "exec/lanes.hpp"
 #include "exec/real.hpp"
+#include "isa/families.hpp"
 
 namespace machine {
 namespace {
 
 // Of two f64 NaN the second is kept. The host keeps the first, and its compiler may exchange them.
-template <class T> bool second_nan(T b) { return sizeof(T) == 8 && b != b; }
-template <class T> struct Add { static T apply(T a, T b) { return second_nan(b) ? quieted(b) : canonical(a + b); } };
-template <class T> struct Sub { static T apply(T a, T b) { return second_nan(b) ? quieted(b) : canonical(a - b); } };
-template <class T> struct Mul { static T apply(T a, T b) { return second_nan(b) ? quieted(b) : canonical(a * b); } };
-template <class T> struct Div { static T apply(T a, T b) { return canonical(a / b); } };
+template <class T>
+bool second_nan(T b) {
+  return sizeof(T) == 8 && b != b;
+}
+template <class T>
+struct Add {
+  static T apply(T a, T b) { return second_nan(b) ? quieted(b) : canonical(a + b); }
+};
+template <class T>
+struct Sub {
+  static T apply(T a, T b) { return second_nan(b) ? quieted(b) : canonical(a - b); }
+};
+template <class T>
+struct Mul {
+  static T apply(T a, T b) { return second_nan(b) ? quieted(b) : canonical(a * b); }
+};
+template <class T>
+struct Div {
+  static T apply(T a, T b) { return canonical(a / b); }
+};
 inline float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 inline double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
-template <class T> struct Fma { static T apply(T a, T b, T c) { return canonical(fused(a, b, c)); } };
-template <class F> struct Sat {
-  template <class... A> static auto apply(A... a) { return saturated(F::apply(a...)); }
+template <class T>
+struct Fma {
+  static T apply(T a, T b, T c) { return canonical(fused(a, b, c)); }
+};
+template <class F>
+struct Sat {
+  template <class... A>
+  static auto apply(A... a) {
+    return saturated(F::apply(a...));
+  }
 };
 // div.approx multiplies by a reciprocal that underflows above 2^126.
 struct DivApprox {
@@ -26,37 +48,63 @@ struct DivApprox {
     return canonical(q);
   }
 };
-template <class T> struct Rcp { static T apply(T a) { return canonical(T{1} / a); } };
+template <class T>
+struct Rcp {
+  static T apply(T a) { return canonical(T{1} / a); }
+};
 inline float root(float a) { return __builtin_sqrtf(a); }
 inline double root(double a) { return __builtin_sqrt(a); }
-template <class T> struct Sqrt { static T apply(T a) { return canonical(root(a)); } };
-template <class T> struct Rsqrt { static T apply(T a) { return canonical(T{1} / root(a)); } };
+template <class T>
+struct Sqrt {
+  static T apply(T a) { return canonical(root(a)); }
+};
+template <class T>
+struct Rsqrt {
+  static T apply(T a) { return canonical(T{1} / root(a)); }
+};
 // rcp.approx.ftz.f64 and rsqrt.approx.ftz.f64 see the upper word of their operand, and give that of the result.
 inline double upper_word(double a) {
   const double v = double_of(bits_of(a) & 0xffffffff00000000u);
   return std::fabs(v) < 0x1p-1022 ? std::copysign(0.0, v) : v;
 }
 inline double high_result(double v) { return v != v ? double_of(0x7fffffff00000000u) : upper_word(v); }
-struct RcpHigh { static double apply(double a) { return high_result(1.0 / upper_word(a)); } };
-struct RsqrtHigh { static double apply(double a) { return high_result(1.0 / root(upper_word(a))); } };
+struct RcpHigh {
+  static double apply(double a) { return high_result(1.0 / upper_word(a)); }
+};
+struct RsqrtHigh {
+  static double apply(double a) { return high_result(1.0 / root(upper_word(a))); }
+};
 
-template <class T> struct Bits;
-template <> struct Bits<float> { using type = std::uint32_t; };
-template <> struct Bits<double> { using type = std::uint64_t; };
-template <class T> inline constexpr typename Bits<T>::type kSign = typename Bits<T>::type{1} << (8 * sizeof(T) - 1);
-template <class T> T from_bits(typename Bits<T>::type b) { return std::bit_cast<T>(b); }
+template <class T>
+struct Bits;
+template <>
+struct Bits<float> {
+  using type = std::uint32_t;
+};
+template <>
+struct Bits<double> {
+  using type = std::uint64_t;
+};
+template <class T>
+inline constexpr typename Bits<T>::type kSign = typename Bits<T>::type{1} << (8 * sizeof(T) - 1);
+template <class T>
+T from_bits(typename Bits<T>::type b) {
+  return std::bit_cast<T>(b);
+}
 
 // NaN out of an operation on bits: one pattern in f32, the operand's own (quiet, sign and all) in f64.
 inline float kept_nan(float) { return float_of(kNan32); }
 inline double kept_nan(double v) { return quieted(v); }
 
-template <class T, bool Flush> struct Abs {
+template <class T, bool Flush>
+struct Abs {
   static T apply(T a) {
     const T v = Flush ? flushed(a) : a;
     return v != v ? kept_nan(v) : from_bits<T>(bits_of(v) & ~kSign<T>);
   }
 };
-template <class T, bool Flush> struct Neg {
+template <class T, bool Flush>
+struct Neg {
   static T apply(T a) {
     const T v = Flush ? flushed(a) : a;
     return v != v ? kept_nan(v) : from_bits<T>(bits_of(v) ^ kSign<T>);
@@ -64,8 +112,12 @@ template <class T, bool Flush> struct Neg {
 };
 
 // +0 is above -0; one NaN gives the other operand, two NaN (or any with .NaN) the canonical NaN.
-template <class T> bool below(T a, T b) { return a < b || (a == b && (bits_of(a) & kSign<T>) > (bits_of(b) & kSign<T>)); }
-template <class T, bool Max, bool Flush, bool Nan, bool Xorsign> struct MinMax {
+template <class T>
+bool below(T a, T b) {
+  return a < b || (a == b && (bits_of(a) & kSign<T>) > (bits_of(b) & kSign<T>));
+}
+template <class T, bool Max, bool Flush, bool Nan, bool Xorsign>
+struct MinMax {
   static T apply(T a0, T b0) {
     T a = Flush ? flushed(a0) : a0, b = Flush ? flushed(b0) : b0;
     const auto sign = (bits_of(a) ^ bits_of(b)) & kSign<T>;
@@ -77,7 +129,10 @@ template <class T, bool Max, bool Flush, bool Nan, bool Xorsign> struct MinMax {
     return Xorsign ? from_bits<T>(bits_of(some) | sign) : some;
   }
 };
-template <class T> struct Copysign { static T apply(T a, T b) { return from_bits<T>((bits_of(b) & ~kSign<T>) | (bits_of(a) & kSign<T>)); } };
+template <class T>
+struct Copysign {
+  static T apply(T a, T b) { return from_bits<T>((bits_of(b) & ~kSign<T>) | (bits_of(a) & kSign<T>)); }
+};
 
 enum class Test { finite, infinite, number, notanumber, normal, subnormal };
 template <class T, Test Q>
@@ -85,18 +140,19 @@ const Inst* testp(const Inst& i, Warp& w, Mask mask) {
   const T* a = w.at<const T>(i.a);
   constexpr T smallest = sizeof(T) == 4 ? static_cast<T>(0x1p-126) : static_cast<T>(0x1p-1022);
   set_predicate(w, i.d, mask_of([=](unsigned l) {
-    const auto b = bits_of(a[l]) & ~kSign<T>;
-    const auto infinity = bits_of(static_cast<T>(__builtin_inf()));
-    switch (Q) {
-      case Test::finite: return b < infinity;
-      case Test::infinite: return b == infinity;
-      case Test::number: return b <= infinity;
-      case Test::notanumber: return b > infinity;
-      case Test::normal: return b < infinity && (b >= bits_of(smallest) || b == 0);  // zero counts
-      case Test::subnormal: return b != 0 && b < bits_of(smallest);
-    }
-    return false;
-  }), mask);
+                  const auto b = bits_of(a[l]) & ~kSign<T>;
+                  const auto infinity = bits_of(static_cast<T>(__builtin_inf()));
+                  switch (Q) {
+                    case Test::finite: return b < infinity;
+                    case Test::infinite: return b == infinity;
+                    case Test::number: return b <= infinity;
+                    case Test::notanumber: return b > infinity;
+                    case Test::normal: return b < infinity && (b >= bits_of(smallest) || b == 0);  // zero counts
+                    case Test::subnormal: return b != 0 && b < bits_of(smallest);
+                  }
+                  return false;
+                }),
+                mask);
   return &i + 1;
 }
 
@@ -140,7 +196,11 @@ void decode_float_arithmetic(Decoder& d, std::string_view what) {
                                      : ternary<float, float, float, float, Fma<float>>;
     return emit(d, h, t, 3, mode);
   }
-  emit(d, what == "add" ? binary_for<Add>(t, sat) : what == "sub" ? binary_for<Sub>(t, sat) : binary_for<Mul>(t, sat), t, 2, mode);
+  emit(d,
+       what == "add"   ? binary_for<Add>(t, sat)
+       : what == "sub" ? binary_for<Sub>(t, sat)
+                       : binary_for<Mul>(t, sat),
+       t, 2, mode);
 }
 
 void decode_float_div(Decoder& d) {
@@ -148,7 +208,8 @@ void decode_float_div(Decoder& d) {
   const char r = rounding(d);
   const bool flush = d.flush();
   const Type t = d.type({Type::f32, Type::f64});
-  if (t == Type::f64 && (approx || full || flush || r == '\0')) d.fail("div.f64 needs a rounding mode, and nothing else");
+  if (t == Type::f64 && (approx || full || flush || r == '\0'))
+    d.fail("div.f64 needs a rounding mode, and nothing else");
   if (!approx && !full && r == '\0') d.fail("needs .approx, .full or a rounding mode");
   if (approx) return emit(d, binary<float, float, float, DivApprox>, t, 2, {flush, 'n'});
   emit(d, binary_for<Div>(t, false), t, 2, {flush, full ? 'n' : r});
@@ -158,17 +219,22 @@ void decode_float_abs_neg(Decoder& d, bool abs) {
   const bool flush = d.flush();
   const Type t = d.type({Type::f32, Type::f64});
   if (t == Type::f64)
-    return emit(d, abs ? unary<double, double, Abs<double, false>> : unary<double, double, Neg<double, false>>, t, 1, {});
-  emit(d, flush ? (abs ? unary<float, float, Abs<float, true>> : unary<float, float, Neg<float, true>>)
-                : (abs ? unary<float, float, Abs<float, false>> : unary<float, float, Neg<float, false>>), t, 1, {});
+    return emit(d, abs ? unary<double, double, Abs<double, false>> : unary<double, double, Neg<double, false>>, t, 1,
+                {});
+  emit(d,
+       flush ? (abs ? unary<float, float, Abs<float, true>> : unary<float, float, Neg<float, true>>)
+             : (abs ? unary<float, float, Abs<float, false>> : unary<float, float, Neg<float, false>>),
+       t, 1, {});
 }
 
 namespace {
 
 template <bool Max, bool Flush>
 Handler min_max32(bool nan, bool xorsign) {
-  return nan ? (xorsign ? binary<float, float, float, MinMax<float, Max, Flush, true, true>> : binary<float, float, float, MinMax<float, Max, Flush, true, false>>)
-             : (xorsign ? binary<float, float, float, MinMax<float, Max, Flush, false, true>> : binary<float, float, float, MinMax<float, Max, Flush, false, false>>);
+  return nan ? (xorsign ? binary<float, float, float, MinMax<float, Max, Flush, true, true>>
+                        : binary<float, float, float, MinMax<float, Max, Flush, true, false>>)
+             : (xorsign ? binary<float, float, float, MinMax<float, Max, Flush, false, true>>
+                        : binary<float, float, float, MinMax<float, Max, Flush, false, false>>);
 }
 
 // rcp, sqrt, rsqrt
@@ -191,13 +257,23 @@ void root_like(Decoder& d, Handler f32, Handler f64, Handler high, bool rounded_
   if (approx && t == Type::f32) d.klass(InstructionClass::special);
 }
 
-void rcp(Decoder& d) { root_like(d, unary<float, float, Rcp<float>>, unary<double, double, Rcp<double>>, unary<double, double, RcpHigh>, true); }
-void sqrt(Decoder& d) { root_like(d, unary<float, float, Sqrt<float>>, unary<double, double, Sqrt<double>>, nullptr, true); }
-void rsqrt(Decoder& d) { root_like(d, unary<float, float, Rsqrt<float>>, unary<double, double, Rsqrt<double>>, unary<double, double, RsqrtHigh>, false); }
+void rcp(Decoder& d) {
+  root_like(d, unary<float, float, Rcp<float>>, unary<double, double, Rcp<double>>, unary<double, double, RcpHigh>,
+            true);
+}
+void sqrt(Decoder& d) {
+  root_like(d, unary<float, float, Sqrt<float>>, unary<double, double, Sqrt<double>>, nullptr, true);
+}
+void rsqrt(Decoder& d) {
+  root_like(d, unary<float, float, Rsqrt<float>>, unary<double, double, Rsqrt<double>>,
+            unary<double, double, RsqrtHigh>, false);
+}
 
 void copysign(Decoder& d) {
   const Type t = d.type({Type::f32, Type::f64});
-  emit(d, t == Type::f64 ? binary<double, double, double, Copysign<double>> : binary<float, float, float, Copysign<float>>, t, 2, {});
+  emit(d,
+       t == Type::f64 ? binary<double, double, double, Copysign<double>> : binary<float, float, float, Copysign<float>>,
+       t, 2, {});
 }
 
 template <class T>
@@ -226,16 +302,22 @@ void decode_float_min_max(Decoder& d, bool min) {
   if (d.count() != 3) d.fail("three operands need sm_100 or later");
   if (t == Type::f64) {
     if (flush || nan || xorsign) d.fail("f64 takes no modifier");
-    return emit(d, min ? binary<double, double, double, MinMax<double, false, false, false, false>> : binary<double, double, double, MinMax<double, true, false, false, false>>, t, 2, {});
+    return emit(d,
+                min ? binary<double, double, double, MinMax<double, false, false, false, false>>
+                    : binary<double, double, double, MinMax<double, true, false, false, false>>,
+                t, 2, {});
   }
   // Comparing needs the host not to treat subnormals as zero when they count.
-  emit(d, min ? (flush ? min_max32<false, true>(nan, xorsign) : min_max32<false, false>(nan, xorsign))
-              : (flush ? min_max32<true, true>(nan, xorsign) : min_max32<true, false>(nan, xorsign)), t, 2, {flush, 'n'});
+  emit(d,
+       min ? (flush ? min_max32<false, true>(nan, xorsign) : min_max32<false, false>(nan, xorsign))
+           : (flush ? min_max32<true, true>(nan, xorsign) : min_max32<true, false>(nan, xorsign)),
+       t, 2, {flush, 'n'});
 }
 
 std::span<const Opcode> float_opcodes() {
   static constexpr auto k = InstructionClass::float32;
-  static const Opcode table[] = {{"rcp", rcp, k}, {"sqrt", sqrt, k}, {"rsqrt", rsqrt, k}, {"copysign", copysign, k}, {"testp", testp_decode, k}};
+  static const Opcode table[] = {
+      {"rcp", rcp, k}, {"sqrt", sqrt, k}, {"rsqrt", rsqrt, k}, {"copysign", copysign, k}, {"testp", testp_decode, k}};
   return table;
 }
 

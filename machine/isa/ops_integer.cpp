@@ -3,8 +3,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "isa/families.hpp"
 #include "exec/lanes.hpp"
+#include "isa/families.hpp"
 
 namespace machine {
 namespace {
@@ -20,14 +20,34 @@ using s128 = __int128;
 
 template <class T>
 struct Wider;
-template <> struct Wider<u16> { using type = u32; };
-template <> struct Wider<s16> { using type = s32; };
-template <> struct Wider<u32> { using type = u64; };
-template <> struct Wider<s32> { using type = s64; };
-template <> struct Wider<u64> { using type = u128; };
-template <> struct Wider<s64> { using type = s128; };
-template <class T> using wider = typename Wider<T>::type;
-template <class T> using bits = std::make_unsigned_t<T>;
+template <>
+struct Wider<u16> {
+  using type = u32;
+};
+template <>
+struct Wider<s16> {
+  using type = s32;
+};
+template <>
+struct Wider<u32> {
+  using type = u64;
+};
+template <>
+struct Wider<s32> {
+  using type = s64;
+};
+template <>
+struct Wider<u64> {
+  using type = u128;
+};
+template <>
+struct Wider<s64> {
+  using type = s128;
+};
+template <class T>
+using wider = typename Wider<T>::type;
+template <class T>
+using bits = std::make_unsigned_t<T>;
 
 template <class T>
 T saturate(wider<T> v) {
@@ -36,66 +56,159 @@ T saturate(wider<T> v) {
 }
 
 // Arithmetic that wraps is done on unsigned values wide enough not to be promoted to int.
-template <class T> using modular = std::conditional_t<(sizeof(T) < 4), u32, bits<T>>;
+template <class T>
+using modular = std::conditional_t<(sizeof(T) < 4), u32, bits<T>>;
 
-template <class T> struct Add { static T apply(T a, T b) { return static_cast<T>(static_cast<modular<T>>(a) + static_cast<modular<T>>(b)); } };
-template <class T> struct Sub { static T apply(T a, T b) { return static_cast<T>(static_cast<modular<T>>(a) - static_cast<modular<T>>(b)); } };
-struct AddSat { static s32 apply(s32 a, s32 b) { return saturate<s32>(s64{a} + b); } };
-struct SubSat { static s32 apply(s32 a, s32 b) { return saturate<s32>(s64{a} - b); } };
-template <class T> struct MulLo { static T apply(T a, T b) { return static_cast<T>(static_cast<modular<T>>(a) * static_cast<modular<T>>(b)); } };
-template <class T> struct MulHi { static T apply(T a, T b) { return static_cast<T>((static_cast<wider<T>>(a) * static_cast<wider<T>>(b)) >> (8 * sizeof(T))); } };
-template <class T> struct MulWide { static wider<T> apply(T a, T b) { return static_cast<wider<T>>(a) * static_cast<wider<T>>(b); } };
-template <class T> struct MadLo { static T apply(T a, T b, T c) { return Add<T>::apply(MulLo<T>::apply(a, b), c); } };
-template <class T> struct MadHi { static T apply(T a, T b, T c) { return Add<T>::apply(MulHi<T>::apply(a, b), c); } };
-template <class T> struct MadWide { static wider<T> apply(T a, T b, wider<T> c) { return Add<wider<T>>::apply(MulWide<T>::apply(a, b), c); } };
-struct MadHiSat { static s32 apply(s32 a, s32 b, s32 c) { return saturate<s32>(s64{MulHi<s32>::apply(a, b)} + c); } };
-template <class T> struct Min { static T apply(T a, T b) { return a < b ? a : b; } };
-template <class T> struct Max { static T apply(T a, T b) { return a > b ? a : b; } };
-template <class T> struct MinRelu { static T apply(T a, T b) { return std::max<T>(std::min(a, b), 0); } };
-template <class T> struct MaxRelu { static T apply(T a, T b) { return std::max<T>(std::max(a, b), 0); } };
-template <class T> struct Neg { static T apply(T a) { return static_cast<T>(modular<T>{0} - static_cast<modular<T>>(a)); } };
-template <class T> struct Abs { static T apply(T a) { return a < 0 ? Neg<T>::apply(a) : a; } };
-template <class T> struct Sad { static T apply(T a, T b, T c) { return static_cast<T>(static_cast<modular<T>>(c) + static_cast<modular<T>>(a < b ? static_cast<modular<T>>(b) - static_cast<modular<T>>(a) : static_cast<modular<T>>(a) - static_cast<modular<T>>(b))); } };
+template <class T>
+struct Add {
+  static T apply(T a, T b) { return static_cast<T>(static_cast<modular<T>>(a) + static_cast<modular<T>>(b)); }
+};
+template <class T>
+struct Sub {
+  static T apply(T a, T b) { return static_cast<T>(static_cast<modular<T>>(a) - static_cast<modular<T>>(b)); }
+};
+struct AddSat {
+  static s32 apply(s32 a, s32 b) { return saturate<s32>(s64{a} + b); }
+};
+struct SubSat {
+  static s32 apply(s32 a, s32 b) { return saturate<s32>(s64{a} - b); }
+};
+template <class T>
+struct MulLo {
+  static T apply(T a, T b) { return static_cast<T>(static_cast<modular<T>>(a) * static_cast<modular<T>>(b)); }
+};
+template <class T>
+struct MulHi {
+  static T apply(T a, T b) {
+    return static_cast<T>((static_cast<wider<T>>(a) * static_cast<wider<T>>(b)) >> (8 * sizeof(T)));
+  }
+};
+template <class T>
+struct MulWide {
+  static wider<T> apply(T a, T b) { return static_cast<wider<T>>(a) * static_cast<wider<T>>(b); }
+};
+template <class T>
+struct MadLo {
+  static T apply(T a, T b, T c) { return Add<T>::apply(MulLo<T>::apply(a, b), c); }
+};
+template <class T>
+struct MadHi {
+  static T apply(T a, T b, T c) { return Add<T>::apply(MulHi<T>::apply(a, b), c); }
+};
+template <class T>
+struct MadWide {
+  static wider<T> apply(T a, T b, wider<T> c) { return Add<wider<T>>::apply(MulWide<T>::apply(a, b), c); }
+};
+struct MadHiSat {
+  static s32 apply(s32 a, s32 b, s32 c) { return saturate<s32>(s64{MulHi<s32>::apply(a, b)} + c); }
+};
+template <class T>
+struct Min {
+  static T apply(T a, T b) { return a < b ? a : b; }
+};
+template <class T>
+struct Max {
+  static T apply(T a, T b) { return a > b ? a : b; }
+};
+template <class T>
+struct MinRelu {
+  static T apply(T a, T b) { return std::max<T>(std::min(a, b), 0); }
+};
+template <class T>
+struct MaxRelu {
+  static T apply(T a, T b) { return std::max<T>(std::max(a, b), 0); }
+};
+template <class T>
+struct Neg {
+  static T apply(T a) { return static_cast<T>(modular<T>{0} - static_cast<modular<T>>(a)); }
+};
+template <class T>
+struct Abs {
+  static T apply(T a) { return a < 0 ? Neg<T>::apply(a) : a; }
+};
+template <class T>
+struct Sad {
+  static T apply(T a, T b, T c) {
+    return static_cast<T>(static_cast<modular<T>>(c) +
+                          static_cast<modular<T>>(a < b ? static_cast<modular<T>>(b) - static_cast<modular<T>>(a)
+                                                        : static_cast<modular<T>>(a) - static_cast<modular<T>>(b)));
+  }
+};
 
 // Division by zero is unspecified in PTX; the hardware gives all ones, for the remainder too.
-template <class T> struct Div {
+template <class T>
+struct Div {
   static T apply(T a, T b) {
     if (b == 0) return static_cast<T>(~T{0});
-    if constexpr (std::is_signed_v<T>) if (b == -1) return Neg<T>::apply(a);
+    if constexpr (std::is_signed_v<T>)
+      if (b == -1) return Neg<T>::apply(a);
     return static_cast<T>(a / b);
   }
 };
-template <class T> struct Rem {
+template <class T>
+struct Rem {
   static T apply(T a, T b) {
     if (b == 0) return static_cast<T>(~T{0});
-    if constexpr (std::is_signed_v<T>) if (b == -1) return 0;
+    if constexpr (std::is_signed_v<T>)
+      if (b == -1) return 0;
     return static_cast<T>(a % b);
   }
 };
 
-// 32-bit quotients through double, which vectorises. A quotient that is not whole differs from the next whole number by at
-// least 2^-32 of itself, which no rounding of a double bridges: truncation is exact in every rounding mode.
-template <class T> T quotient32(T a, T b) {
+// 32-bit quotients through double, which vectorises. A quotient that is not whole differs from the next whole number by
+// at least 2^-32 of itself, which no rounding of a double bridges: truncation is exact in every rounding mode.
+template <class T>
+T quotient32(T a, T b) {
   const double q = static_cast<double>(a) / static_cast<double>(b == 0 ? T{1} : b);
   return static_cast<T>(static_cast<s64>(q));
 }
-template <> struct Div<u32> { static u32 apply(u32 a, u32 b) { return b == 0 ? ~0u : quotient32(a, b); } };
-template <> struct Div<s32> { static s32 apply(s32 a, s32 b) { return b == 0 ? -1 : quotient32(a, b); } };
-template <> struct Rem<u32> { static u32 apply(u32 a, u32 b) { return b == 0 ? ~0u : a - quotient32(a, b) * b; } };
-template <> struct Rem<s32> {
+template <>
+struct Div<u32> {
+  static u32 apply(u32 a, u32 b) { return b == 0 ? ~0u : quotient32(a, b); }
+};
+template <>
+struct Div<s32> {
+  static s32 apply(s32 a, s32 b) { return b == 0 ? -1 : quotient32(a, b); }
+};
+template <>
+struct Rem<u32> {
+  static u32 apply(u32 a, u32 b) { return b == 0 ? ~0u : a - quotient32(a, b) * b; }
+};
+template <>
+struct Rem<s32> {
   static s32 apply(s32 a, s32 b) {
-    return b == 0 ? -1 : static_cast<s32>(static_cast<u32>(a) - static_cast<u32>(quotient32(a, b)) * static_cast<u32>(b));
+    return b == 0 ? -1
+                  : static_cast<s32>(static_cast<u32>(a) - static_cast<u32>(quotient32(a, b)) * static_cast<u32>(b));
   }
 };
 
-template <class T> T low24(T v) { return std::is_signed_v<T> ? static_cast<T>(static_cast<s32>(static_cast<u32>(v) << 8) >> 8) : static_cast<T>(v & 0xffffff); }
-template <class T> struct Mul24Lo { static T apply(T a, T b) { return static_cast<T>(static_cast<wider<T>>(low24(a)) * low24(b)); } };
-template <class T> struct Mul24Hi { static T apply(T a, T b) { return static_cast<T>((static_cast<wider<T>>(low24(a)) * low24(b)) >> 16); } };
-template <class T> struct Mad24Lo { static T apply(T a, T b, T c) { return Add<T>::apply(Mul24Lo<T>::apply(a, b), c); } };
-template <class T> struct Mad24Hi { static T apply(T a, T b, T c) { return Add<T>::apply(Mul24Hi<T>::apply(a, b), c); } };
-struct Mad24HiSat { static s32 apply(s32 a, s32 b, s32 c) { return saturate<s32>(s64{Mul24Hi<s32>::apply(a, b)} + c); } };
+template <class T>
+T low24(T v) {
+  return std::is_signed_v<T> ? static_cast<T>(static_cast<s32>(static_cast<u32>(v) << 8) >> 8)
+                             : static_cast<T>(v & 0xffffff);
+}
+template <class T>
+struct Mul24Lo {
+  static T apply(T a, T b) { return static_cast<T>(static_cast<wider<T>>(low24(a)) * low24(b)); }
+};
+template <class T>
+struct Mul24Hi {
+  static T apply(T a, T b) { return static_cast<T>((static_cast<wider<T>>(low24(a)) * low24(b)) >> 16); }
+};
+template <class T>
+struct Mad24Lo {
+  static T apply(T a, T b, T c) { return Add<T>::apply(Mul24Lo<T>::apply(a, b), c); }
+};
+template <class T>
+struct Mad24Hi {
+  static T apply(T a, T b, T c) { return Add<T>::apply(Mul24Hi<T>::apply(a, b), c); }
+};
+struct Mad24HiSat {
+  static s32 apply(s32 a, s32 b, s32 c) { return saturate<s32>(s64{Mul24Hi<s32>::apply(a, b)} + c); }
+};
 
-template <class A, class B, unsigned Parts, bool High> struct Dot {
+template <class A, class B, unsigned Parts, bool High>
+struct Dot {
   static u32 apply(u32 a, u32 b, u32 c) {
     u32 sum = c;
     for (unsigned k = 0; k < Parts; ++k) {
@@ -109,7 +222,8 @@ template <class A, class B, unsigned Parts, bool High> struct Dot {
 };
 
 // Packed 16-bit pairs.
-template <class T, class F> struct Pair {
+template <class T, class F>
+struct Pair {
   static u32 apply(u32 a, u32 b) {
     const auto low = static_cast<u16>(F::apply(static_cast<T>(a), static_cast<T>(b)));
     const auto high = static_cast<u16>(F::apply(static_cast<T>(a >> 16), static_cast<T>(b >> 16)));
@@ -157,7 +271,8 @@ const Inst* mad_hi_signed_carry(const Inst& i, Warp& w, Mask mask) {
   bits<T>* d = w.at<bits<T>>(i.d);
   for_lanes(mask, [&](unsigned l) {
     const Mask bit = Mask{1} << l;
-    const u128 value = static_cast<u128>(static_cast<bits<T>>(MulHi<T>::apply(a[l], b[l]))) + c[l] + (In && (w.carry & bit) ? 1 : 0);
+    const u128 value =
+        static_cast<u128>(static_cast<bits<T>>(MulHi<T>::apply(a[l], b[l]))) + c[l] + (In && (w.carry & bit) ? 1 : 0);
     d[l] = static_cast<bits<T>>(value);
     if constexpr (Out) w.carry = value >> (8 * sizeof(T)) != 0 ? w.carry | bit : w.carry & ~bit;
   });
@@ -165,14 +280,16 @@ const Inst* mad_hi_signed_carry(const Inst& i, Warp& w, Mask mask) {
 }
 template <class T>
 Handler mad_hi_signed(bool in, bool out) {
-  return in ? (out ? mad_hi_signed_carry<T, true, true> : mad_hi_signed_carry<T, true, false>) : mad_hi_signed_carry<T, false, true>;
+  return in ? (out ? mad_hi_signed_carry<T, true, true> : mad_hi_signed_carry<T, true, false>)
+            : mad_hi_signed_carry<T, false, true>;
 }
 
 template <CarryOp Op>
 Handler carry_handler(Type t, bool in, bool out) {
   const bool wide = bytes_of(t) == 8;
-  if (wide) return in ? (out ? with_carry<u64, Op, true, true> : with_carry<u64, Op, true, false>)
-                      : (out ? with_carry<u64, Op, false, true> : with_carry<u64, Op, false, false>);
+  if (wide)
+    return in ? (out ? with_carry<u64, Op, true, true> : with_carry<u64, Op, true, false>)
+              : (out ? with_carry<u64, Op, false, true> : with_carry<u64, Op, false, false>);
   return in ? (out ? with_carry<u32, Op, true, true> : with_carry<u32, Op, true, false>)
             : (out ? with_carry<u32, Op, false, true> : with_carry<u32, Op, false, false>);
 }
@@ -223,7 +340,8 @@ void add_sub(Decoder& d, bool add, bool carry_in) {
   if (cc || carry_in) {
     if (t != Type::u32 && t != Type::s32 && t != Type::u64 && t != Type::s64) d.refuse_type(t);
     if (sat) d.fail(".sat with a carry");
-    return emit2(d, add ? carry_handler<CarryOp::add>(t, carry_in, cc) : carry_handler<CarryOp::sub>(t, carry_in, cc), t);
+    return emit2(d, add ? carry_handler<CarryOp::add>(t, carry_in, cc) : carry_handler<CarryOp::sub>(t, carry_in, cc),
+                 t);
   }
   if (sat) {
     if (t != Type::s32) d.refuse_type(t);
@@ -272,8 +390,12 @@ void mad(Decoder& d, bool carry_in) {
   if (part < 0) d.fail("needs .lo, .hi or .wide");
   if (cc || carry_in) {
     if (bytes_of(t) < 4 || part == 2 || sat) d.refuse_type(t);
-    if (part == 1 && is_signed(t)) return emit3(d, t == Type::s32 ? mad_hi_signed<s32>(carry_in, cc) : mad_hi_signed<s64>(carry_in, cc), t, t, t);
-    return emit3(d, part == 0 ? carry_handler<CarryOp::mad_lo>(t, carry_in, cc) : carry_handler<CarryOp::mad_hi>(t, carry_in, cc), t, t, t);
+    if (part == 1 && is_signed(t))
+      return emit3(d, t == Type::s32 ? mad_hi_signed<s32>(carry_in, cc) : mad_hi_signed<s64>(carry_in, cc), t, t, t);
+    return emit3(
+        d,
+        part == 0 ? carry_handler<CarryOp::mad_lo>(t, carry_in, cc) : carry_handler<CarryOp::mad_hi>(t, carry_in, cc),
+        t, t, t);
   }
   if (sat) {
     if (part != 1 || t != Type::s32) d.refuse_type(t);
@@ -294,7 +416,8 @@ void mul24(Decoder& d) {
   const int part = d.take_one({"lo", "hi"});
   const Type t = d.type({Type::u32, Type::s32});
   if (part < 0) d.fail("needs .lo or .hi");
-  if (t == Type::u32) return emit2(d, part == 0 ? binary<u32, u32, u32, Mul24Lo<u32>> : binary<u32, u32, u32, Mul24Hi<u32>>, t);
+  if (t == Type::u32)
+    return emit2(d, part == 0 ? binary<u32, u32, u32, Mul24Lo<u32>> : binary<u32, u32, u32, Mul24Hi<u32>>, t);
   emit2(d, part == 0 ? binary<s32, s32, s32, Mul24Lo<s32>> : binary<s32, s32, s32, Mul24Hi<s32>>, t);
 }
 
@@ -307,7 +430,9 @@ void mad24(Decoder& d) {
     if (part != 1 || t != Type::s32) d.refuse_type(t);
     return emit3(d, ternary<s32, s32, s32, s32, Mad24HiSat>, t, t, t);
   }
-  if (t == Type::u32) return emit3(d, part == 0 ? ternary<u32, u32, u32, u32, Mad24Lo<u32>> : ternary<u32, u32, u32, u32, Mad24Hi<u32>>, t, t, t);
+  if (t == Type::u32)
+    return emit3(d, part == 0 ? ternary<u32, u32, u32, u32, Mad24Lo<u32>> : ternary<u32, u32, u32, u32, Mad24Hi<u32>>,
+                 t, t, t);
   emit3(d, part == 0 ? ternary<s32, s32, s32, s32, Mad24Lo<s32>> : ternary<s32, s32, s32, s32, Mad24Hi<s32>>, t, t, t);
 }
 
@@ -325,8 +450,10 @@ void dp4a(Decoder& d) {
   const Type a = d.type({Type::u32, Type::s32}), b = d.type({Type::u32, Type::s32});
   using s8 = std::int8_t;
   using u8 = std::uint8_t;
-  const Handler h = a == Type::s32 ? (b == Type::s32 ? ternary<u32, u32, u32, u32, Dot<s8, s8, 4, false>> : ternary<u32, u32, u32, u32, Dot<s8, u8, 4, false>>)
-                                   : (b == Type::s32 ? ternary<u32, u32, u32, u32, Dot<u8, s8, 4, false>> : ternary<u32, u32, u32, u32, Dot<u8, u8, 4, false>>);
+  const Handler h = a == Type::s32 ? (b == Type::s32 ? ternary<u32, u32, u32, u32, Dot<s8, s8, 4, false>>
+                                                     : ternary<u32, u32, u32, u32, Dot<s8, u8, 4, false>>)
+                                   : (b == Type::s32 ? ternary<u32, u32, u32, u32, Dot<u8, s8, 4, false>>
+                                                     : ternary<u32, u32, u32, u32, Dot<u8, u8, 4, false>>);
   emit3(d, h, Type::b32, Type::b32, Type::b32);
 }
 
@@ -334,8 +461,10 @@ template <bool High>
 Handler dp2a_handler(Type a, Type b) {
   using s8 = std::int8_t;
   using u8 = std::uint8_t;
-  return a == Type::s32 ? (b == Type::s32 ? ternary<u32, u32, u32, u32, Dot<s16, s8, 2, High>> : ternary<u32, u32, u32, u32, Dot<s16, u8, 2, High>>)
-                        : (b == Type::s32 ? ternary<u32, u32, u32, u32, Dot<u16, s8, 2, High>> : ternary<u32, u32, u32, u32, Dot<u16, u8, 2, High>>);
+  return a == Type::s32 ? (b == Type::s32 ? ternary<u32, u32, u32, u32, Dot<s16, s8, 2, High>>
+                                          : ternary<u32, u32, u32, u32, Dot<s16, u8, 2, High>>)
+                        : (b == Type::s32 ? ternary<u32, u32, u32, u32, Dot<u16, s8, 2, High>>
+                                          : ternary<u32, u32, u32, u32, Dot<u16, u8, 2, High>>);
 }
 
 void dp2a(Decoder& d) {
@@ -368,10 +497,14 @@ void decode_integer_abs_neg(Decoder& d, bool abs) {
 void decode_integer_min_max(Decoder& d, bool min) {
   const bool relu = d.take("relu");
   const Type t = d.type();
-  if (t == Type::u16x2) return emit2(d, min ? binary<u32, u32, u32, Pair<u16, Min<u16>>> : binary<u32, u32, u32, Pair<u16, Max<u16>>>, t);
+  if (t == Type::u16x2)
+    return emit2(d, min ? binary<u32, u32, u32, Pair<u16, Min<u16>>> : binary<u32, u32, u32, Pair<u16, Max<u16>>>, t);
   if (t == Type::s16x2)
-    return emit2(d, relu ? (min ? binary<u32, u32, u32, Pair<s16, MinRelu<s16>>> : binary<u32, u32, u32, Pair<s16, MaxRelu<s16>>>)
-                         : (min ? binary<u32, u32, u32, Pair<s16, Min<s16>>> : binary<u32, u32, u32, Pair<s16, Max<s16>>>), t);
+    return emit2(
+        d,
+        relu ? (min ? binary<u32, u32, u32, Pair<s16, MinRelu<s16>>> : binary<u32, u32, u32, Pair<s16, MaxRelu<s16>>>)
+             : (min ? binary<u32, u32, u32, Pair<s16, Min<s16>>> : binary<u32, u32, u32, Pair<s16, Max<s16>>>),
+        t);
   if (relu) {
     if (t != Type::s32) d.refuse_type(t);
     return emit2(d, min ? binary<s32, s32, s32, MinRelu<s32>> : binary<s32, s32, s32, MaxRelu<s32>>, t);

@@ -2,18 +2,19 @@
 //
 // Shapes m16n8k4/8/16/32 and m8n8k4/16 with f16, bf16, tf32, f64, e4m3, e5m2, s8 and u8 operands; the others are in
 // matrix_product.cpp. Products are exact; a
-// step of k is summed in double and rounded once to the accumulator (towards zero for f32, as tensor cores truncate), so results
-// lie within the rounding of the hardware, whose order of summation is not documented. Integer results are exact.
+// step of k is summed in double and rounded once to the accumulator (towards zero for f32, as tensor cores truncate),
+// so results lie within the rounding of the hardware, whose order of summation is not documented. Integer results are
+// exact.
 #include <algorithm>
 #include <cstring>
 
+#include "exec/real.hpp"
+#include "exec/undefined.hpp"
 #include "isa/convert.hpp"
 #include "isa/families.hpp"
 #include "isa/format.hpp"
 #include "isa/matrix.hpp"
 #include "isa/matrix_product.hpp"
-#include "exec/real.hpp"
-#include "exec/undefined.hpp"
 
 namespace machine {
 namespace {
@@ -59,24 +60,28 @@ u64 read_part(const Warp& w, const Slot* slots, const Place& p, unsigned bits) {
 
 // Fragments of A and B to matrices: element `part` of register `reg` of each lane, converted.
 template <class V, class A, class B>
-void spread(const Warp& w, const Slot* a, const Slot* b, const MmaOp& op, unsigned per, unsigned bits, V (&to_a)[16][32], V (&to_b)[32][8], A convert_a, B convert_b) {
+void spread(const Warp& w, const Slot* a, const Slot* b, const MmaOp& op, unsigned per, unsigned bits,
+            V (&to_a)[16][32], V (&to_b)[32][8], A convert_a, B convert_b) {
   const unsigned blocks = op.m / 8;
   const u32 mask = bits == 32 ? ~0u : (1u << bits) - 1;
   for (unsigned reg = 0; reg < op.counts[1]; ++reg) {
     const u32* v = w.at<const u32>(a[reg]);
     for (unsigned l = 0; l < kWarp; ++l)
       for (unsigned part = 0; part < per; ++part)
-        to_a[group_of(l) + 8 * (reg % blocks)][quad_of(l) * per + part + reg / blocks * per * 4] = convert_a(v[l] >> (bits * part) & mask);
+        to_a[group_of(l) + 8 * (reg % blocks)][quad_of(l) * per + part + reg / blocks * per * 4] =
+            convert_a(v[l] >> (bits * part) & mask);
   }
   for (unsigned reg = 0; reg < op.counts[2]; ++reg) {
     const u32* v = w.at<const u32>(b[reg]);
     for (unsigned l = 0; l < kWarp; ++l)
-      for (unsigned part = 0; part < per; ++part) to_b[quad_of(l) * per + part + reg * per * 4][group_of(l)] = convert_b(v[l] >> (bits * part) & mask);
+      for (unsigned part = 0; part < per; ++part)
+        to_b[quad_of(l) * per + part + reg * per * 4][group_of(l)] = convert_b(v[l] >> (bits * part) & mask);
   }
 }
 
 // Row r of A * B + C, its eight columns side by side.
-void row_sums(const Warp& w, const Slot* c, const MmaOp& op, unsigned r, unsigned per, unsigned bits, const double (&a)[16][32], const double (&b)[32][8], double (&sums)[8]) {
+void row_sums(const Warp& w, const Slot* c, const MmaOp& op, unsigned r, unsigned per, unsigned bits,
+              const double (&a)[16][32], const double (&b)[32][8], double (&sums)[8]) {
   for (unsigned n = 0; n < 8; ++n) sums[n] = real_value(op.c, read_part(w, c, place_c(r, n, per), bits));
   if (op.d == Type::f64) {
     for (unsigned k = 0; k < op.k; ++k)
@@ -98,7 +103,8 @@ void multiplied_undefined(Warp& w, const MmaOp& op, const Slot* slots, Mask lane
   const auto ones = [](unsigned bits) { return bits >= 64 ? ~u64{0} : (u64{1} << bits) - 1; };
   const auto origin_of = [&](unsigned operand, const Place& p, unsigned bits) -> const Origin* {
     const UndefinedSlot* u = undefined_of(w, of(operand, p.reg));
-    const bool open = u != nullptr && (u->lanes >> p.lane & 1) != 0 && (u->bits[p.lane] >> (bits * p.part) & ones(bits)) != 0;
+    const bool open =
+        u != nullptr && (u->lanes >> p.lane & 1) != 0 && (u->bits[p.lane] >> (bits * p.part) & ones(bits)) != 0;
     return open ? &u->origins[p.lane] : nullptr;
   };
   struct Result {
@@ -109,13 +115,17 @@ void multiplied_undefined(Warp& w, const MmaOp& op, const Slot* slots, Mask lane
   if (any) {
     const Origin *of_row[16] = {}, *of_column[8] = {};
     for (unsigned r = 0; r < op.m; ++r)
-      for (unsigned k = 0; k < op.k && of_row[r] == nullptr; ++k) of_row[r] = origin_of(1, place_a(op.m, per, r, k), bits_a);
+      for (unsigned k = 0; k < op.k && of_row[r] == nullptr; ++k)
+        of_row[r] = origin_of(1, place_a(op.m, per, r, k), bits_a);
     for (unsigned n = 0; n < op.n; ++n)
-      for (unsigned k = 0; k < op.k && of_column[n] == nullptr; ++k) of_column[n] = origin_of(2, place_b(per, k, n), bits_a);
+      for (unsigned k = 0; k < op.k && of_column[n] == nullptr; ++k)
+        of_column[n] = origin_of(2, place_b(per, k, n), bits_a);
     for (unsigned r = 0; r < op.m; ++r)
       for (unsigned n = 0; n < op.n; ++n) {
         const Place p = place_c(r, n, per_c);
-        const Origin* origin = of_row[r] != nullptr ? of_row[r] : of_column[n] != nullptr ? of_column[n] : origin_of(3, p, bits_c);
+        const Origin* origin = of_row[r] != nullptr      ? of_row[r]
+                               : of_column[n] != nullptr ? of_column[n]
+                                                         : origin_of(3, p, bits_c);
         if (origin == nullptr) continue;
         Result& result = results[p.reg * kWarp + p.lane];
         result.bits |= ones(bits_c) << (bits_c * p.part);
@@ -125,7 +135,10 @@ void multiplied_undefined(Warp& w, const MmaOp& op, const Slot* slots, Mask lane
   }
   for (unsigned reg = 0; reg < op.counts[0]; ++reg) {
     set_defined(*w.frame, of(0, reg), lanes);
-    if (any) for_lanes(lanes, [&](unsigned l) { set_undefined(*w.frame, of(0, reg), l, results[reg * kWarp + l].bits, results[reg * kWarp + l].origin); });
+    if (any)
+      for_lanes(lanes, [&](unsigned l) {
+        set_undefined(*w.frame, of(0, reg), l, results[reg * kWarp + l].bits, results[reg * kWarp + l].origin);
+      });
   }
 }
 
@@ -133,10 +146,12 @@ const Inst* mma(const Inst& i, Warp& w, Mask mask) {
   // The members' slot is the first of the list.
   const Meeting m = meet(i, w, mask, i.e, Collective::mma, nullptr);
   if (!m.ready) return m.next;
-  if (m.present != kFullMask) collective_fault(i, w, m.present, Fault::divergent_barrier, "a matrix instruction needs all 32 lanes");
+  if (m.present != kFullMask)
+    collective_fault(i, w, m.present, Fault::divergent_barrier, "a matrix instruction needs all 32 lanes");
   const Slot* slots = i.slots;
   const MmaOp& op = *reinterpret_cast<const MmaOp*>(i.imm);
-  if (w.follows) [[unlikely]] multiplied_undefined(w, op, slots, m.lanes);
+  if (w.follows) [[unlikely]]
+    multiplied_undefined(w, op, slots, m.lanes);
   const Slot *d = slots + op.starts[0], *a = slots + op.starts[1], *b = slots + op.starts[2], *c = slots + op.starts[3];
   if (m.lanes == kFullMask && op.m == 16 && op.k == 16 && op.d == Type::f32) {
     if (op.a == Type::bf16) return multiply_bfloats(w, d, a, b, c), &i + 1;
@@ -153,13 +168,21 @@ const Inst* mma(const Inst& i, Warp& w, Mask mask) {
     for (unsigned k = 0; k < op.k; ++k)
       for (unsigned n = 0; n < op.n; ++n) bv[k][n] = double_of(read_part(w, b, place_b(per, k, n), 64));
   } else if (integers) {
-    spread(w, a, b, op, per, bits_a, ai, bi, [&](u32 raw) { return whole_value(op.a, raw); }, [&](u32 raw) { return whole_value(op.b, raw); });
+    spread(
+        w, a, b, op, per, bits_a, ai, bi, [&](u32 raw) { return whole_value(op.a, raw); },
+        [&](u32 raw) { return whole_value(op.b, raw); });
   } else if (op.a == Type::f16) {
-    spread(w, a, b, op, per, bits_a, av, bv, [](u32 raw) { return double{half_to_float(static_cast<u16>(raw))}; }, [](u32 raw) { return double{half_to_float(static_cast<u16>(raw))}; });
+    spread(
+        w, a, b, op, per, bits_a, av, bv, [](u32 raw) { return double{half_to_float(static_cast<u16>(raw))}; },
+        [](u32 raw) { return double{half_to_float(static_cast<u16>(raw))}; });
   } else if (op.a == Type::bf16) {
-    spread(w, a, b, op, per, bits_a, av, bv, [](u32 raw) { return double{bfloat_to_float(static_cast<u16>(raw))}; }, [](u32 raw) { return double{bfloat_to_float(static_cast<u16>(raw))}; });
+    spread(
+        w, a, b, op, per, bits_a, av, bv, [](u32 raw) { return double{bfloat_to_float(static_cast<u16>(raw))}; },
+        [](u32 raw) { return double{bfloat_to_float(static_cast<u16>(raw))}; });
   } else {
-    spread(w, a, b, op, per, bits_a, av, bv, [&](u32 raw) { return real_value(op.a, raw); }, [&](u32 raw) { return real_value(op.b, raw); });
+    spread(
+        w, a, b, op, per, bits_a, av, bv, [&](u32 raw) { return real_value(op.a, raw); },
+        [&](u32 raw) { return real_value(op.b, raw); });
   }
   u64 out[16][8];
   double sums[8];
@@ -189,7 +212,8 @@ const Inst* mma(const Inst& i, Warp& w, Mask mask) {
         w.at<u32>(d[p.reg])[p.lane] = static_cast<u32>(out[r][n]);
       } else {
         u32& v = w.at<u32>(d[p.reg])[p.lane];
-        v = p.part == 0 ? (v & 0xffff0000u) | static_cast<u32>(out[r][n]) : (v & 0xffffu) | static_cast<u32>(out[r][n]) << 16;
+        v = p.part == 0 ? (v & 0xffff0000u) | static_cast<u32>(out[r][n])
+                        : (v & 0xffffu) | static_cast<u32>(out[r][n]) << 16;
       }
     }
   return &i + 1;
@@ -206,7 +230,9 @@ void unusual_product(Decoder& d, const MmaOp& op, bool columns_a, bool rows_b) {
   const auto quarter = [](Type t) { return t == Type::s4 || t == Type::u4; };
   bool good = false;
   if (halves) good = op.b == Type::f16 && number(op.d) && number(op.c) && (op.d == Type::f32 || op.c == Type::f16);
-  else if (op.d == Type::s32 && op.c == Type::s32) good = bits ? op.b == Type::b1 && (op.k == 128 || op.m == 16) && op.k >= 128 : quarter(op.b) && (op.k == 32 || (op.k == 64 && op.m == 16));
+  else if (op.d == Type::s32 && op.c == Type::s32)
+    good = bits ? op.b == Type::b1 && (op.k == 128 || op.m == 16) && op.k >= 128
+                : quarter(op.b) && (op.k == 32 || (op.k == 64 && op.m == 16));
   if (!good) d.fail("this combination of shape and types is not supported");
   if ((columns_a || rows_b) && !halves) d.fail("only .row.col is supported");
   if (op.saturate && !quarter(op.a)) d.fail(".satfinite needs integers");
@@ -232,8 +258,10 @@ void mma_decode(Decoder& d) {
   MmaOp op;
   if (d.take("sp") || d.take("sp::ordered_metadata")) d.fail("sparse matrices are not supported");
   if (!d.take("sync") || !d.take("aligned")) d.fail("needs .sync.aligned");
-  const int shape = d.take_one({"m16n8k4", "m16n8k8", "m16n8k16", "m16n8k32", "m8n8k4", "m8n8k16", "m8n8k32", "m16n8k64", "m8n8k128", "m16n8k128", "m16n8k256"});
-  static constexpr unsigned kShapes[][3] = {{16, 8, 4}, {16, 8, 8}, {16, 8, 16}, {16, 8, 32}, {8, 8, 4}, {8, 8, 16}, {8, 8, 32}, {16, 8, 64}, {8, 8, 128}, {16, 8, 128}, {16, 8, 256}};
+  const int shape = d.take_one({"m16n8k4", "m16n8k8", "m16n8k16", "m16n8k32", "m8n8k4", "m8n8k16", "m8n8k32",
+                                "m16n8k64", "m8n8k128", "m16n8k128", "m16n8k256"});
+  static constexpr unsigned kShapes[][3] = {{16, 8, 4}, {16, 8, 8},  {16, 8, 16}, {16, 8, 32},  {8, 8, 4},   {8, 8, 16},
+                                            {8, 8, 32}, {16, 8, 64}, {8, 8, 128}, {16, 8, 128}, {16, 8, 256}};
   if (shape < 0) d.fail("this shape is not supported");
   op.m = kShapes[shape][0], op.n = kShapes[shape][1], op.k = kShapes[shape][2];
   bool columns[2];
@@ -246,18 +274,22 @@ void mma_decode(Decoder& d) {
   op.saturate = d.take("satfinite");
   op.d = d.type(), op.a = d.type(), op.b = d.type(), op.c = d.type();
   const bool quad_pairs = op.a == Type::f16 && op.m == 8;
-  if (quad_pairs || op.a == Type::s4 || op.a == Type::u4 || op.a == Type::b1) return unusual_product(d, op, columns[0], !columns[1]);
+  if (quad_pairs || op.a == Type::s4 || op.a == Type::u4 || op.a == Type::b1)
+    return unusual_product(d, op, columns[0], !columns[1]);
   if (columns[0] || !columns[1]) d.fail("only .row.col is supported");
   const bool floats = (op.d == Type::f32 || op.d == Type::f16) && op.c == op.d;
   bool good = false;
   if (op.a == Type::f16 && op.b == Type::f16) good = floats && op.m == 16 && (op.k == 8 || op.k == 16);
-  if (op.a == Type::bf16 && op.b == Type::bf16) good = op.d == Type::f32 && op.c == Type::f32 && op.m == 16 && (op.k == 8 || op.k == 16);
-  if (op.a == Type::tf32 && op.b == Type::tf32) good = op.d == Type::f32 && op.c == Type::f32 && op.m == 16 && (op.k == 4 || op.k == 8);
+  if (op.a == Type::bf16 && op.b == Type::bf16)
+    good = op.d == Type::f32 && op.c == Type::f32 && op.m == 16 && (op.k == 8 || op.k == 16);
+  if (op.a == Type::tf32 && op.b == Type::tf32)
+    good = op.d == Type::f32 && op.c == Type::f32 && op.m == 16 && (op.k == 4 || op.k == 8);
   const bool fp8 = (op.a == Type::e4m3 || op.a == Type::e5m2) && (op.b == Type::e4m3 || op.b == Type::e5m2);
   if (fp8) good = floats && op.m == 16 && (op.k == 16 || op.k == 32);
   const bool bytes = (op.a == Type::s8 || op.a == Type::u8) && (op.b == Type::s8 || op.b == Type::u8);
   if (bytes) good = op.d == Type::s32 && op.c == Type::s32 && (op.k == 16 || op.k == 32);
-  if (op.a == Type::f64 && op.b == Type::f64) good = op.d == Type::f64 && op.c == Type::f64 && ((op.m == 8 && op.k == 4) || op.m == 16) && op.k <= 16;
+  if (op.a == Type::f64 && op.b == Type::f64)
+    good = op.d == Type::f64 && op.c == Type::f64 && ((op.m == 8 && op.k == 4) || op.m == 16) && op.k <= 16;
   if (!good) d.fail("this combination of shape and types is not supported");
   if (op.saturate && !bytes) d.fail(".satfinite needs integers");
   d.end(4);
@@ -274,9 +306,12 @@ void mma_decode(Decoder& d) {
     std::vector<Operand> parts;
     if (o.kind == Operand::list) parts = o.parts;
     else parts.push_back(o);
-    if (parts.size() != op.counts[k]) d.fail("operand " + std::to_string(k + 1) + " needs " + std::to_string(op.counts[k]) + " registers");
+    if (parts.size() != op.counts[k])
+      d.fail("operand " + std::to_string(k + 1) + " needs " + std::to_string(op.counts[k]) + " registers");
     op.starts[k] = static_cast<unsigned>(slots.size());
-    const Type whole = k == 0 || k == 3 ? (op.d == Type::f64 ? Type::b64 : Type::b32) : bits_a == 64 ? Type::b64 : Type::b32;
+    const Type whole = k == 0 || k == 3 ? (op.d == Type::f64 ? Type::b64 : Type::b32)
+                       : bits_a == 64   ? Type::b64
+                                        : Type::b32;
     for (const auto& p : parts) slots.push_back(k == 0 ? d.destination(p, whole) : d.source(p, whole));
   }
   const u32 full = kFullMask;

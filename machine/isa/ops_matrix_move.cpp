@@ -1,10 +1,10 @@
 // ldmatrix, stmatrix and movmatrix: 8x8 tiles of 16-bit elements between shared memory and fragments.
 #include <cstring>
 
+#include "exec/undefined.hpp"
 #include "isa/families.hpp"
 #include "isa/matrix.hpp"
 #include "isa/memory_decode.hpp"
-#include "exec/undefined.hpp"
 
 namespace machine {
 namespace {
@@ -27,7 +27,8 @@ bool rows(const Inst& i, Warp& w, const TileOp& op, Access& a, Mask& good) {
   a.width = 16;
   a.undefined = w.worker->undefined.get();
   a.lanes = op.count == 4 ? kFullMask : (Mask{1} << (8 * op.count)) - 1;
-  form(w, op.generic ? shared_window_source(w, i.a, op.base_width, i.imm) : shared_source(w, i.a, op.base_width, i.imm), w.address(), a);
+  form(w, op.generic ? shared_window_source(w, i.a, op.base_width, i.imm) : shared_source(w, i.a, op.base_width, i.imm),
+       w.address(), a);
   good = admit(i, w, a);
   const u64 bytes = 16 * static_cast<unsigned>(std::popcount(good));
   (op.store ? w.worker->bytes_stored : w.worker->bytes_loaded) += bytes;
@@ -40,8 +41,8 @@ bool whole_warp(const Inst& i, Warp& w, const Meeting& m) {
   return false;
 }
 
-// The fragment of a tile whose rows lie at `address`; rows that are not `good` are zero. A lane holds two neighbours of a
-// row, lanes going along the rows: the bytes of the tile, or of its transpose, in order.
+// The fragment of a tile whose rows lie at `address`; rows that are not `good` are zero. A lane holds two neighbours of
+// a row, lanes going along the rows: the bytes of the tile, or of its transpose, in order.
 #if MACHINE_AVX512
 struct Transposition {
   alignas(64) u16 from[32];
@@ -52,7 +53,9 @@ constexpr Transposition kUpperHalf = [] {
   return t;
 }();
 void load_tile(const u64* address, Mask good, bool transposed, u32 (&out)[kWarp]) {
-  auto row = [&](unsigned r) { return good >> r & 1 ? _mm_loadu_si128(reinterpret_cast<const __m128i*>(address[r])) : _mm_setzero_si128(); };
+  auto row = [&](unsigned r) {
+    return good >> r & 1 ? _mm_loadu_si128(reinterpret_cast<const __m128i*>(address[r])) : _mm_setzero_si128();
+  };
   auto rows = [&](unsigned r) {
     const __m256i first = _mm256_set_m128i(row(r + 1), row(r)), second = _mm256_set_m128i(row(r + 3), row(r + 2));
     return _mm512_inserti64x4(_mm512_castsi256_si512(first), second, 1);
@@ -85,14 +88,16 @@ const Inst* ldmatrix(const Inst& i, Warp& w, Mask mask) {
   const TileOp& op = *static_cast<const TileOp*>(i.data);
   Access a;
   Mask good;
-  if (w.follows) [[unlikely]] before_tiles(i, w, op.registers, op.count, op.transposed, false, m.lanes);
+  if (w.follows) [[unlikely]]
+    before_tiles(i, w, op.registers, op.count, op.transposed, false, m.lanes);
   if (!rows(i, w, op, a, good)) return nullptr;
   for (unsigned k = 0; k < op.count; ++k) {
     alignas(64) u32 out[kWarp];
     load_tile(a.address + 8 * k, good >> (8 * k), op.transposed, out);
     blend(w.at<u32>(op.registers[k]), out, m.lanes);
   }
-  if (a.undefined == nullptr || a.undefined->lanes == 0) [[likely]] return &i + 1;
+  if (a.undefined == nullptr || a.undefined->lanes == 0) [[likely]]
+    return &i + 1;
   tiles_undefined(w, op.registers, op.count, op.transposed, m.lanes);
   return follow(w, &i + 1);
 }
@@ -104,7 +109,8 @@ const Inst* stmatrix(const Inst& i, Warp& w, Mask mask) {
   const TileOp& op = *static_cast<const TileOp*>(i.data);
   Access a;
   Mask good;
-  if (w.follows) [[unlikely]] before_tiles(i, w, op.registers, op.count, op.transposed, true, m.lanes);
+  if (w.follows) [[unlikely]]
+    before_tiles(i, w, op.registers, op.count, op.transposed, true, m.lanes);
   if (!rows(i, w, op, a, good)) return nullptr;
   if (a.undefined != nullptr) a.undefined->lanes = 0;
   before_store(w, a, good);
@@ -129,7 +135,8 @@ const Inst* movmatrix(const Inst& i, Warp& w, Mask mask) {
   const Meeting m = meet(i, w, mask, i.e, Collective::matrix_move, bring_word);
   if (!m.ready) return m.next;
   whole_warp(i, w, m);
-  if (w.follows) [[unlikely]] transposed_undefined(i, w, m);
+  if (w.follows) [[unlikely]]
+    transposed_undefined(i, w, m);
   const u32* s = w.at<const u32>(i.a);
   u16 tile[8][8];
   for (unsigned l = 0; l < kWarp; ++l) {
@@ -138,7 +145,9 @@ const Inst* movmatrix(const Inst& i, Warp& w, Mask mask) {
     tile[group_of(l)][2 * quad_of(l) + 1] = static_cast<u16>(v >> 16);
   }
   u32* d = w.at<u32>(i.d);
-  for_lanes(m.lanes, [&](unsigned l) { d[l] = tile[2 * quad_of(l)][group_of(l)] | static_cast<u32>(tile[2 * quad_of(l) + 1][group_of(l)]) << 16; });
+  for_lanes(m.lanes, [&](unsigned l) {
+    d[l] = tile[2 * quad_of(l)][group_of(l)] | static_cast<u32>(tile[2 * quad_of(l) + 1][group_of(l)]) << 16;
+  });
   return &i + 1;
 }
 
@@ -159,7 +168,8 @@ void tiles(Decoder& d, bool store) {
   if (list.kind == Operand::list) parts = list.parts;
   else parts.push_back(list);
   if (parts.size() != op.count) d.fail("needs " + std::to_string(op.count) + " registers");
-  for (std::size_t k = 0; k < parts.size(); ++k) op.registers[k] = store ? d.source(parts[k], Type::b32) : d.destination(parts[k], Type::b32);
+  for (std::size_t k = 0; k < parts.size(); ++k)
+    op.registers[k] = store ? d.source(parts[k], Type::b32) : d.destination(parts[k], Type::b32);
   const auto address = d.address(store ? 0 : 1);
   Via via = op.generic ? Via::generic : Via::shared;
   check_named_space(d, address, via);
@@ -173,7 +183,8 @@ void tiles(Decoder& d, bool store) {
 }
 
 void movmatrix_decode(Decoder& d) {
-  if (!d.take("sync") || !d.take("aligned") || !d.take("m8n8") || !d.take("trans")) d.fail("only .sync.aligned.m8n8.trans exists");
+  if (!d.take("sync") || !d.take("aligned") || !d.take("m8n8") || !d.take("trans"))
+    d.fail("only .sync.aligned.m8n8.trans exists");
   d.type({Type::b16});
   d.end(2);
   const Slot a = d.source(1, Type::b32), r = d.destination(0, Type::b32);

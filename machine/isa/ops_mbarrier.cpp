@@ -2,10 +2,10 @@
 #include <cstring>
 
 #include "exec/bulk.hpp"
-#include "isa/families.hpp"
 #include "exec/mbarrier.hpp"
-#include "isa/memory_decode.hpp"
 #include "exec/schedule.hpp"
+#include "isa/families.hpp"
+#include "isa/memory_decode.hpp"
 
 namespace machine {
 namespace {
@@ -15,7 +15,18 @@ using u64 = std::uint64_t;
 
 constexpr std::string_view kTooManyBytes = "more transaction bytes than an mbarrier counts: at most 2^20 - 1";
 
-enum class What : std::uint8_t { init, inval, arrive, drop, expect_tx, complete_tx, test, pending_count, async_arrive, async_arrive_noinc };
+enum class What : std::uint8_t {
+  init,
+  inval,
+  arrive,
+  drop,
+  expect_tx,
+  complete_tx,
+  test,
+  pending_count,
+  async_arrive,
+  async_arrive_noinc
+};
 
 struct MbarrierOperands {
   What what = What::arrive;
@@ -23,10 +34,10 @@ struct MbarrierOperands {
   Scope scope = Scope::cta;
   Via via = Via::shared;
   std::uint8_t base_width = 4;
-  bool expects = false;   // arrive.expect_tx
+  bool expects = false;  // arrive.expect_tx
   bool parity = false, blocking = false;
-  Slot count = 0;         // arrive count, init count, transaction bytes
-  Slot state = 0;         // destination of arrive (0: none), source of test
+  Slot count = 0;  // arrive count, init count, transaction bytes
+  Slot state = 0;  // destination of arrive (0: none), source of test
 };
 
 // Storage addresses of the lanes; lanes outside the block's shared memory are reported and dropped.
@@ -37,7 +48,10 @@ Mask locate(const Inst& i, Warp& w, const MbarrierOperands& op, Mask mask) {
   a.space = Space::shared;
   a.width = 8;
   a.lanes = mask;
-  form(w, op.via == Via::shared ? shared_source(w, i.a, op.base_width, i.imm) : shared_window_source(w, i.a, op.base_width, i.imm), address, a);
+  form(w,
+       op.via == Via::shared ? shared_source(w, i.a, op.base_width, i.imm)
+                             : shared_window_source(w, i.a, op.base_width, i.imm),
+       address, a);
   Mask bad = 0, crooked = 0;
   for_lanes(mask, [&](unsigned l) {
     bad |= Mask{address[l] - w.block->info.shared + 8 > w.block->info.shared_extent} << l;
@@ -48,7 +62,8 @@ Mask locate(const Inst& i, Warp& w, const MbarrierOperands& op, Mask mask) {
   return mask & ~(bad | crooked);
 }
 
-void tell(Warp& w, const Inst& i, MbarrierOp what, const MbarrierOperands& op, Mask lanes, u32 count, const u64* phase) {
+void tell(Warp& w, const Inst& i, MbarrierOp what, const MbarrierOperands& op, Mask lanes, u32 count,
+          const u64* phase) {
   if (w.observer == nullptr || lanes == 0) return;
   MbarrierEvent e;
   e.op = what;
@@ -61,7 +76,9 @@ void tell(Warp& w, const Inst& i, MbarrierOp what, const MbarrierOperands& op, M
   w.observer->mbarrier(w.point(i, lanes), e);
 }
 
-void invalid(Warp& w, const Inst& i, Mask lanes, std::string_view detail) { mbarrier_invalid(w, i, lanes, w.address(), detail); }
+void invalid(Warp& w, const Inst& i, Mask lanes, std::string_view detail) {
+  mbarrier_invalid(w, i, lanes, w.address(), detail);
+}
 
 // Lands the copies behind pending asynchronous arrivals at `address`, and counts the arrivals.
 void finish_async(Warp& w, const Inst& i, u64 address) {
@@ -107,7 +124,8 @@ const Inst* mbarrier(const Inst& i, Warp& w, Mask mask) {
   const MbarrierOperands& op = *static_cast<const MbarrierOperands*>(i.data);
   Block& block = *w.block;
   if (op.what == What::pending_count) {
-    for_lanes(mask, [&](unsigned l) { w.at<u32>(i.d)[l] = MbarrierBits::unpack(w.at<const u64>(op.state)[l]).pending; });
+    for_lanes(mask,
+              [&](unsigned l) { w.at<u32>(i.d)[l] = MbarrierBits::unpack(w.at<const u64>(op.state)[l]).pending; });
     return &i + 1;
   }
   mask = locate(i, w, op, mask);
@@ -142,7 +160,8 @@ const Inst* mbarrier(const Inst& i, Warp& w, Mask mask) {
     case What::init: {
       for_lanes(mask, [&](unsigned l) {
         const u32 n = count_of(l);
-        if (n == 0 || n > MbarrierBits::kCount) invalid(w, i, Mask{1} << l, "an mbarrier count must be between 1 and 2^20 - 1");
+        if (n == 0 || n > MbarrierBits::kCount)
+          invalid(w, i, Mask{1} << l, "an mbarrier count must be between 1 and 2^20 - 1");
         MbarrierBits{n, n, 0, 0}.put(address[l]);
         if (auto* m = phase_of(block, address[l])) *m = {address[l]};
         else block.mbarriers.push_back({address[l]});
@@ -158,7 +177,8 @@ const Inst* mbarrier(const Inst& i, Warp& w, Mask mask) {
       tell(w, i, MbarrierOp::invalidate, op, mask, 0, phases);
       break;
     }
-    case What::arrive: case What::drop: {
+    case What::arrive:
+    case What::drop: {
       for_lanes(mask, [&](unsigned l) {
         MbarrierBits o = MbarrierBits::at(address[l]);
         phases[l] = phase_of(block, address[l])->phase;
@@ -176,17 +196,24 @@ const Inst* mbarrier(const Inst& i, Warp& w, Mask mask) {
       });
       if (w.stop == Stop::aborted) return nullptr;
       ++w.worker->memory_changes;
-      tell(w, i, op.what == What::drop ? MbarrierOp::arrive_drop : op.expects ? MbarrierOp::arrive_expect_tx : MbarrierOp::arrive, op, mask, first_count, phases);
+      tell(w, i,
+           op.what == What::drop ? MbarrierOp::arrive_drop
+           : op.expects          ? MbarrierOp::arrive_expect_tx
+                                 : MbarrierOp::arrive,
+           op, mask, first_count, phases);
       break;
     }
-    case What::expect_tx: case What::complete_tx: {
+    case What::expect_tx:
+    case What::complete_tx: {
       for_lanes(mask, [&](unsigned l) {
         bool fits = true;
-        phases[l] = transact(block, address[l], op.what == What::expect_tx ? std::int64_t{count_of(l)} : -std::int64_t{count_of(l)}, fits);
+        phases[l] = transact(block, address[l],
+                             op.what == What::expect_tx ? std::int64_t{count_of(l)} : -std::int64_t{count_of(l)}, fits);
         if (!fits) invalid(w, i, Mask{1} << l, kTooManyBytes);
       });
       ++w.worker->memory_changes;
-      tell(w, i, op.what == What::expect_tx ? MbarrierOp::expect_tx : MbarrierOp::complete_tx, op, mask, first_count, phases);
+      tell(w, i, op.what == What::expect_tx ? MbarrierOp::expect_tx : MbarrierOp::complete_tx, op, mask, first_count,
+           phases);
       break;
     }
     case What::test: {
@@ -194,7 +221,8 @@ const Inst* mbarrier(const Inst& i, Warp& w, Mask mask) {
       auto look = [&](unsigned l) {
         const MbarrierBits o = MbarrierBits::at(address[l]);
         const u64 now = phase_of(block, address[l])->phase;
-        const bool complete = op.parity ? (o.phase & 1) != (w.at<const u32>(op.state)[l] & 1) : o.phase != MbarrierBits::unpack(w.at<const u64>(op.state)[l]).phase;
+        const bool complete = op.parity ? (o.phase & 1) != (w.at<const u32>(op.state)[l] & 1)
+                                        : o.phase != MbarrierBits::unpack(w.at<const u64>(op.state)[l]).phase;
         if (complete) done |= Mask{1} << l;
         phases[l] = now == 0 ? 0 : now - 1;
         return complete;
@@ -218,7 +246,8 @@ const Inst* mbarrier(const Inst& i, Warp& w, Mask mask) {
       }
       break;
     }
-    case What::async_arrive: case What::async_arrive_noinc: {
+    case What::async_arrive:
+    case What::async_arrive_noinc: {
       AsyncArrival a;
       a.warp = &w;
       a.inst = &i;
@@ -267,10 +296,12 @@ void modifiers(Decoder& d, MbarrierOperands& op) {
 
 void decode(Decoder& d) {
   MbarrierOperands op;
-  const int what = d.take_one({"init", "inval", "arrive", "arrive_drop", "expect_tx", "complete_tx", "test_wait", "try_wait", "pending_count"});
+  const int what = d.take_one(
+      {"init", "inval", "arrive", "arrive_drop", "expect_tx", "complete_tx", "test_wait", "try_wait", "pending_count"});
   if (what < 0) d.fail("unknown operation");
   if (d.next().starts_with("phase_type") || d.next().starts_with("layout")) d.fail("this form needs sm_100 or later");
-  const bool parity = d.take("parity"), no_complete = d.take("noComplete"), expects = (what == 2 || what == 3) && d.take("expect_tx");
+  const bool parity = d.take("parity"), no_complete = d.take("noComplete"),
+             expects = (what == 2 || what == 3) && d.take("expect_tx");
   modifiers(d, op);
   d.type({Type::b64});
   switch (what) {
@@ -283,7 +314,8 @@ void decode(Decoder& d) {
       d.end(1);
       op.what = What::inval;
       return emit(d, op, 0, 0);
-    case 2: case 3: {
+    case 2:
+    case 3: {
       op.what = what == 2 ? What::arrive : What::drop;
       op.expects = expects;
       // arrive state, [address] {, count}; the state may be absent
@@ -294,12 +326,14 @@ void decode(Decoder& d) {
       else if (expects || no_complete) d.fail("needs a count");
       return emit(d, op, at, 0);
     }
-    case 4: case 5:
+    case 4:
+    case 5:
       d.end(2);
       op.what = what == 4 ? What::expect_tx : What::complete_tx;
       op.count = d.source(1, Type::u32);
       return emit(d, op, 0, 0);
-    case 6: case 7: {
+    case 6:
+    case 7: {
       op.what = What::test;
       if (op.order == Order::release) op.order = Order::acquire;
       op.parity = parity;

@@ -1,10 +1,10 @@
 // ld and st in every space, with vectors, cache operators, order and scope; prefetch, discard and applypriority.
 #include <algorithm>
 
-#include "isa/families.hpp"
 #include "exec/memory_access.hpp"
-#include "isa/memory_decode.hpp"
 #include "exec/undefined.hpp"
+#include "isa/families.hpp"
+#include "isa/memory_decode.hpp"
 
 namespace machine {
 namespace {
@@ -157,17 +157,21 @@ const Inst* memory(const Inst& i, Warp& w, Mask mask) {
   mask &= w.active;
   if (mask == 0) return &i + 1;
   const MemoryOp& op = *static_cast<const MemoryOp*>(i.data);
-  if (w.follows) [[unlikely]] before_memory(i, w, op, mask);
+  if (w.follows) [[unlikely]]
+    before_memory(i, w, op, mask);
   const Mask done = run_memory(i, w, op, mask);
   if (done != mask && op.kind == AccessKind::load) [[unlikely]] {
     // Lanes that were refused read zero.
     const Mask refused = mask & ~done;
     for (unsigned c = 0; c < op.components; ++c)
-      for_lanes(refused, [&](unsigned l) { std::memset(w.at<std::byte>(op.registers[c]) + l * op.register_width, 0, op.register_width); });
+      for_lanes(refused, [&](unsigned l) {
+        std::memset(w.at<std::byte>(op.registers[c]) + l * op.register_width, 0, op.register_width);
+      });
   }
   if (w.stop == Stop::aborted) return nullptr;
   Undefined* undefined = w.worker->undefined.get();
-  if (undefined == nullptr || undefined->lanes == 0) [[likely]] return &i + 1;
+  if (undefined == nullptr || undefined->lanes == 0) [[likely]]
+    return &i + 1;
   if (op.kind == AccessKind::store) {
     undefined->lanes = 0;
     return &i + 1;
@@ -200,7 +204,8 @@ const Inst* load_area(const Inst& i, Warp& w, Mask mask) {
   for (unsigned l = 0; l < kWarp; ++l) w.address()[l] = static_cast<u64>(i.imm);
   op.transfer_local(op, w, w.address(), mask & w.active, Shape::scattered);
   w.local = keep;
-  if (w.follows) [[unlikely]] area_undefined(w, op, i.a, i.imm, mask & w.active);
+  if (w.follows) [[unlikely]]
+    area_undefined(w, op, i.a, i.imm, mask & w.active);
   return &i + 1;
 }
 
@@ -268,7 +273,8 @@ void load_or_store(Decoder& d, bool store) {
   unsigned width = 0;
   for (std::size_t k = 0; k < parts.size(); ++k) {
     unsigned this_width = 0;
-    op.registers[k] = store ? d.wide_source(parts[k], element, this_width) : d.wide_destination(parts[k], element, this_width);
+    op.registers[k] =
+        store ? d.wide_source(parts[k], element, this_width) : d.wide_destination(parts[k], element, this_width);
     if (k != 0 && this_width != width) d.fail("registers of different widths in one vector");
     width = this_width;
   }
@@ -291,14 +297,17 @@ void load_or_store(Decoder& d, bool store) {
     }
     if (address.variable->kind == Variable::param_area) {
       const ParamArea* area = d.area(text);
-      if (address.offset < 0 || address.offset + op.width > area->bytes + 3u) d.fail("access outside parameter '" + std::string(text) + "'");
+      if (address.offset < 0 || address.offset + op.width > area->bytes + 3u)
+        d.fail("access outside parameter '" + std::string(text) + "'");
       Inst& i = d.emit(load_area);
       i.a = area->slot, i.imm = address.offset;
       i.data = keep_bytes(d, op);
       return;
     }
-    if (address.variable->kind != Variable::kernel_param || store) d.fail("'" + std::string(text) + "' is no parameter");
-    if (address.offset < 0 || static_cast<u64>(address.offset) + op.width > address.variable->address + address.variable->size)
+    if (address.variable->kind != Variable::kernel_param || store)
+      d.fail("'" + std::string(text) + "' is no parameter");
+    if (address.offset < 0 ||
+        static_cast<u64>(address.offset) + op.width > address.variable->address + address.variable->size)
       d.fail("access outside parameter '" + std::string(text) + "'");
     for (unsigned k = 0; k < op.components; ++k) {
       Inst& i = d.emit(width == 2 ? load_param<u16> : width == 4 ? load_param<u32> : load_param<u64>);
@@ -314,7 +323,8 @@ void load_or_store(Decoder& d, bool store) {
   Slot base = address.base;
   op.base_width = static_cast<std::uint8_t>(address.width);
   if (op.base_width == 4 && (op.via == Via::global || op.via == Via::generic)) d.fail("a 32-bit address register");
-  if (address.variable != nullptr && address.variable->kind == Variable::local && !d.function.is_kernel) base = d.local_base();
+  if (address.variable != nullptr && address.variable->kind == Variable::local && !d.function.is_kernel)
+    base = d.local_base();
   emit_access(d, op, base, address.offset);
 }
 
@@ -355,7 +365,9 @@ void createpolicy(Decoder& d) {
   const int what = d.take_one({"fractional", "range", "cvt"});
   if (what < 0) d.fail("needs .fractional, .range or .cvt");
   if (what == 1) d.take("global");
-  if (what == 2 ? !d.take("L2") : d.take_one({"L2::evict_last", "L2::evict_normal", "L2::evict_first", "L2::evict_unchanged"}) < 0) d.fail("needs a priority");
+  if (what == 2 ? !d.take("L2")
+                : d.take_one({"L2::evict_last", "L2::evict_normal", "L2::evict_first", "L2::evict_unchanged"}) < 0)
+    d.fail("needs a priority");
   if (what != 2) d.take_one({"L2::evict_first", "L2::evict_unchanged"});  // of the rest
   d.type({Type::b64});
   d.end(what == 1 ? 4 : what == 2 ? 2 : 1, what == 1 ? 4 : 2);
@@ -364,9 +376,9 @@ void createpolicy(Decoder& d) {
   if (what == 2) d.source(1, Type::b64);
   const Slot r = d.destination(0, Type::b64);
   d.emit([](const Inst& i, Warp& w, Mask mask) -> const Inst* {
-    each_lane(w.at<u64>(i.d), mask, [](unsigned) { return u64{0}; });
-    return &i + 1;
-  }).d = r;
+     each_lane(w.at<u64>(i.d), mask, [](unsigned) { return u64{0}; });
+     return &i + 1;
+   }).d = r;
 }
 
 }  // namespace
@@ -414,8 +426,9 @@ MemoryModifiers memory_modifiers(Decoder& d) {
     else if (word == "acquire") set_order(Order::acquire);
     else if (word == "release") set_order(Order::release);
     else if (word == "acq_rel") set_order(Order::acq_rel);
-    else if (word == "mmio") { if (!order) m.order = Order::mmio, order = true; }
-    else if (word == "cta") m.scope = Scope::cta;
+    else if (word == "mmio") {
+      if (!order) m.order = Order::mmio, order = true;
+    } else if (word == "cta") m.scope = Scope::cta;
     else if (word == "cluster") m.scope = Scope::cluster;
     else if (word == "gpu") m.scope = Scope::gpu;
     else if (word == "sys") m.scope = Scope::sys;
@@ -431,9 +444,10 @@ MemoryModifiers memory_modifiers(Decoder& d) {
     else if (word == "v4") m.vector = 4;
     else if (word == "v8") m.vector = 8;
     else if (word == "L2::cache_hint") m.cache_hint = true;
-    else if (word == "L1::evict_normal" || word == "L1::evict_unchanged" || word == "L1::evict_first" || word == "L1::evict_last" ||
-             word == "L1::no_allocate" || word == "L2::evict_normal" || word == "L2::evict_first" || word == "L2::evict_last" ||
-             word == "L2::64B" || word == "L2::128B" || word == "L2::256B" || word == "unified") {
+    else if (word == "L1::evict_normal" || word == "L1::evict_unchanged" || word == "L1::evict_first" ||
+             word == "L1::evict_last" || word == "L1::no_allocate" || word == "L2::evict_normal" ||
+             word == "L2::evict_first" || word == "L2::evict_last" || word == "L2::64B" || word == "L2::128B" ||
+             word == "L2::256B" || word == "unified") {
     } else return m;
     d.take(word);
   }
@@ -447,7 +461,8 @@ void check_named_space(Decoder& d, const Decoder::Address& address, Via& via) {
   if (address.variable == nullptr) return;
   Via named = Via::generic;
   switch (address.variable->kind) {
-    case Variable::shared: case Variable::dynamic_shared: named = Via::shared; break;
+    case Variable::shared:
+    case Variable::dynamic_shared: named = Via::shared; break;
     case Variable::local: named = Via::local; break;
     case Variable::global: named = Via::global; break;
     default: d.fail("this variable cannot be addressed here");

@@ -1,8 +1,8 @@
 // Moves: mov with packing and special registers, cvta, isspacep.
 #include <chrono>
 
-#include "isa/families.hpp"
 #include "exec/lanes.hpp"
+#include "isa/families.hpp"
 
 namespace machine {
 namespace {
@@ -91,7 +91,8 @@ const Inst* clock(const Inst& i, Warp& w, Mask mask) {
 void mov_parts(Decoder& d, Type t, bool packing) {
   const auto& list = d.operand(packing ? 1 : 0);
   const unsigned bytes = bytes_of(t), parts = static_cast<unsigned>(list.parts.size());
-  if (parts == 0 || bytes % parts != 0 || (parts != 2 && parts != 4)) d.fail("the parts do not make up '." + std::string(name_of(t)) + "'");
+  if (parts == 0 || bytes % parts != 0 || (parts != 2 && parts != 4))
+    d.fail("the parts do not make up '." + std::string(name_of(t)) + "'");
   const unsigned part = bytes / parts;
   const Type part_type = part == 1 ? Type::b8 : part == 2 ? Type::b16 : part == 4 ? Type::b32 : Type::none;
   if (part_type == Type::none) d.refuse_type(t);
@@ -160,7 +161,8 @@ void mov(Decoder& d) {
     else if (name == "%globaltimer_lo") h = clock<u32, 0>;
     else if (name == "%globaltimer_hi") h = clock<u32, 32>;
     if (h != nullptr) {
-      if (bytes != (name == "%clock64" || name == "%globaltimer" ? 8u : 4u)) d.fail("wrong width for '" + std::string(name) + "'");
+      if (bytes != (name == "%clock64" || name == "%globaltimer" ? 8u : 4u))
+        d.fail("wrong width for '" + std::string(name) + "'");
       const Slot r = d.destination(0, t);
       d.emit(h).d = r;
       return;
@@ -258,9 +260,15 @@ const Inst* isspacep(const Inst& i, Warp& w, Mask mask) {
   if (i.extra >= 3)
     for_lanes(mask, [&](unsigned l) {
       const Object* o = AddressSpace::instance().find(a[l]);
-      if (o != nullptr && o->kind == (i.extra == 3 ? ObjectKind::constant_symbol : ObjectKind::param)) constant |= Mask{1} << l;
+      if (o != nullptr && o->kind == (i.extra == 3 ? ObjectKind::constant_symbol : ObjectKind::param))
+        constant |= Mask{1} << l;
     });
-  set_predicate(w, i.d, i.extra == 0 ? ~(shared | local) : i.extra == 1 ? shared : i.extra == 2 ? local : constant, mask);
+  set_predicate(w, i.d,
+                i.extra == 0   ? ~(shared | local)
+                : i.extra == 1 ? shared
+                : i.extra == 2 ? local
+                               : constant,
+                mask);
   return &i + 1;
 }
 void isspacep_decode(Decoder& d) {
@@ -277,7 +285,8 @@ const Inst* own_rank(const Inst& i, Warp& w, Mask mask) {
   const Mask lanes = mask & w.active;
   const u32* rank = w.at<const u32>(i.b);
   if (const Mask others = lanes & mask_of([=](unsigned l) { return rank[l] != 0; }); others != 0) {
-    abort_launch(w, i, LaunchStatus::unsupported, "mapa names a block that the cluster does not have: clusters of more than one block are not supported",
+    abort_launch(w, i, LaunchStatus::unsupported,
+                 "mapa names a block that the cluster does not have: clusters of more than one block are not supported",
                  others);
     return nullptr;
   }
@@ -308,7 +317,11 @@ void getctarank(Decoder& d) {
 
 std::span<const Opcode> move_opcodes() {
   static constexpr auto k = InstructionClass::move;
-  static const Opcode table[] = {{"mov", mov, k}, {"cvta", cvta, k}, {"isspacep", isspacep_decode, k}, {"mapa", mapa, k}, {"getctarank", getctarank, k}};
+  static const Opcode table[] = {{"mov", mov, k},
+                                 {"cvta", cvta, k},
+                                 {"isspacep", isspacep_decode, k},
+                                 {"mapa", mapa, k},
+                                 {"getctarank", getctarank, k}};
   return table;
 }
 

@@ -3,10 +3,10 @@
 #include <cstring>
 
 #include "exec/call_stack.hpp"
-#include "isa/families.hpp"
 #include "exec/lanes.hpp"
 #include "exec/memory_access.hpp"
 #include "exec/undefined.hpp"
+#include "isa/families.hpp"
 
 namespace machine {
 namespace {
@@ -31,7 +31,8 @@ void put_address(Warp& w, const Inst& i, unsigned lane, std::uint32_t offset) {
 const Inst* grow(const Inst& i, Warp& w, Mask mask) {
   const Mask lanes = mask & w.active;
   if (lanes == 0) return &i + 1;
-  if (w.follows) [[unlikely]] require_defined(i, w, i.a, lanes, UndefinedUse::address);
+  if (w.follows) [[unlikely]]
+    require_defined(i, w, i.a, lanes, UndefinedUse::address);
   GrownStack& stack = grown_of(*w.frame);
   GrownStack::Array array;
   array.lanes = lanes;
@@ -54,7 +55,8 @@ const Inst* grow(const Inst& i, Warp& w, Mask mask) {
     put_address(w, i, l, array.base[l]);
   });
   if (over != 0) return overflow_stack(i, w, over);
-  if (w.follows) [[unlikely]] set_defined(*w.frame, i.d, lanes);
+  if (w.follows) [[unlikely]]
+    set_defined(*w.frame, i.d, lanes);
   stack.arrays.push_back(array);
   if (w.observer != nullptr) w.observer->stack_grown(w.point(i, lanes), array);
   return &i + 1;
@@ -64,7 +66,8 @@ const Inst* save(const Inst& i, Warp& w, Mask mask) {
   const Mask lanes = mask & w.active;
   const GrownStack& stack = grown_of(*w.frame);
   for_lanes(lanes, [&](unsigned l) { put_address(w, i, l, stack.top[l]); });
-  if (w.follows) [[unlikely]] set_defined(*w.frame, i.d, lanes);
+  if (w.follows) [[unlikely]]
+    set_defined(*w.frame, i.d, lanes);
   return &i + 1;
 }
 
@@ -72,7 +75,8 @@ const Inst* save(const Inst& i, Warp& w, Mask mask) {
 const Inst* restore(const Inst& i, Warp& w, Mask mask) {
   const Mask lanes = mask & w.active;
   if (lanes == 0) return &i + 1;
-  if (w.follows) [[unlikely]] require_defined(i, w, i.a, lanes, UndefinedUse::address);
+  if (w.follows) [[unlikely]]
+    require_defined(i, w, i.a, lanes, UndefinedUse::address);
   GrownStack& stack = grown_of(*w.frame);
   const std::uint32_t bottom = w.frame->base + stack_space(*w.frame->function);
   for_lanes(lanes, [&](unsigned l) {
@@ -120,7 +124,8 @@ void restore_decode(Decoder& d) {
 
 std::span<const Opcode> stack_opcodes() {
   static constexpr auto k = InstructionClass::other;
-  static const Opcode table[] = {{"alloca", alloca_decode, k}, {"stacksave", save_decode, k}, {"stackrestore", restore_decode, k}};
+  static const Opcode table[] = {
+      {"alloca", alloca_decode, k}, {"stacksave", save_decode, k}, {"stackrestore", restore_decode, k}};
   return table;
 }
 

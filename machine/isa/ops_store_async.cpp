@@ -1,11 +1,11 @@
 // st.async and red.async: values that reach shared memory later, counted in bytes on an mbarrier.
 #include <cstring>
 
+#include "exec/lanes.hpp"
+#include "exec/undefined.hpp"
 #include "isa/bulk_decode.hpp"
 #include "isa/families.hpp"
-#include "exec/lanes.hpp"
 #include "isa/memory_decode.hpp"
-#include "exec/undefined.hpp"
 
 namespace machine {
 namespace {
@@ -65,7 +65,8 @@ void spelling(Decoder& d) {
   d.take("weak"), d.take("relaxed");
   if (d.take("cta")) d.fail("needs .cluster");
   d.take("cluster");
-  if (!d.take("shared::cluster") || !d.take("mbarrier::complete_tx::bytes")) d.fail("needs .shared::cluster.mbarrier::complete_tx::bytes");
+  if (!d.take("shared::cluster") || !d.take("mbarrier::complete_tx::bytes"))
+    d.fail("needs .shared::cluster.mbarrier::complete_tx::bytes");
 }
 
 }  // namespace
@@ -80,8 +81,10 @@ void decode_store_async(Decoder& d) {
   op.element = static_cast<std::uint8_t>(bytes_of(t));
   d.end(3);
   const Operand& value = d.operand(1);
-  if ((value.kind == Operand::list ? value.parts.size() : 1) != op.components) d.fail("the vector and its registers differ in length");
-  for (unsigned c = 0; c < op.components; ++c) op.values[c] = d.source(value.kind == Operand::list ? value.parts[c] : value, t);
+  if ((value.kind == Operand::list ? value.parts.size() : 1) != op.components)
+    d.fail("the vector and its registers differ in length");
+  for (unsigned c = 0; c < op.components; ++c)
+    op.values[c] = d.source(value.kind == Operand::list ? value.parts[c] : value, t);
   emit_store(d, op);
 }
 

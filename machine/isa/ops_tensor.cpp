@@ -1,12 +1,12 @@
 // cp.async.bulk.tensor and cp.reduce.async.bulk.tensor: boxes of a tensor that a tensor map describes.
 #include <cstring>
 
+#include "exec/lanes.hpp"
+#include "exec/undefined.hpp"
 #include "isa/bulk_decode.hpp"
 #include "isa/families.hpp"
-#include "exec/lanes.hpp"
 #include "isa/memory_decode.hpp"
 #include "isa/tensor_map_cache.hpp"
-#include "exec/undefined.hpp"
 
 namespace machine {
 namespace {
@@ -25,9 +25,13 @@ struct TensorOperands {
 };
 
 Reducer reducer_of(const TensorMap& map, BulkReduction operation) {
-  const bool logic = operation == BulkReduction::and_ || operation == BulkReduction::or_ || operation == BulkReduction::xor_;
+  const bool logic =
+      operation == BulkReduction::and_ || operation == BulkReduction::or_ || operation == BulkReduction::xor_;
   const bool real = map.element >= TensorElement::f16;
-  const Type type = logic && !real ? (map.element_bytes() == 8 ? Type::b64 : map.element_bytes() == 4 ? Type::b32 : Type::none) : map.type();
+  const Type type = logic && !real ? (map.element_bytes() == 8   ? Type::b64
+                                      : map.element_bytes() == 4 ? Type::b32
+                                                                 : Type::none)
+                                   : map.type();
   const bool flush = map.element == TensorElement::f32_ftz || map.element == TensorElement::tf32_ftz;
   return bulk_reducer(operation, type, flush);
 }
@@ -44,8 +48,14 @@ BulkConversion conversion_of(TensorElement e) {
 void copy_lane(const Inst& i, Warp& w, const TensorOperands& op, unsigned l) {
   TensorMap map;
   if (!fetch_tensor_map(i, w, l, op.map.of(w, l), map)) return;
-  if (map.rank != op.rank) return bulk_invalid(i, w, l, "the tensor map is of rank " + std::to_string(map.rank) + ", the copy of rank " + std::to_string(op.rank));
-  if (map.im2col != op.im2col) return bulk_invalid(i, w, l, map.im2col ? "the tensor map is for im2col mode, the copy for tiles" : "the tensor map is for tiles, the copy for im2col mode");
+  if (map.rank != op.rank)
+    return bulk_invalid(
+        i, w, l,
+        "the tensor map is of rank " + std::to_string(map.rank) + ", the copy of rank " + std::to_string(op.rank));
+  if (map.im2col != op.im2col)
+    return bulk_invalid(i, w, l,
+                        map.im2col ? "the tensor map is for im2col mode, the copy for tiles"
+                                   : "the tensor map is for tiles, the copy for im2col mode");
   if (map.interleave != 0) return bulk_invalid(i, w, l, "interleaved tensor maps are not supported");
   auto bulk = std::make_unique<PendingBulk>();
   BulkCopy& c = bulk->copy;
@@ -59,7 +69,8 @@ void copy_lane(const Inst& i, Warp& w, const TensorOperands& op, unsigned l) {
     c.reduces = true;
     c.element = static_cast<std::uint8_t>(map.element_bytes());
     bulk->reduce = reducer_of(map, op.reduction);
-    if (bulk->reduce == nullptr) return bulk_invalid(i, w, l, "the reduction does not exist for the tensor map's data type");
+    if (bulk->reduce == nullptr)
+      return bulk_invalid(i, w, l, "the reduction does not exist for the tensor map's data type");
   }
   TensorPlace place;
   for (unsigned d = 0; d < op.rank; ++d) place.coordinates[d] = w.at<const std::int32_t>(op.coordinates[d])[l];
@@ -93,7 +104,8 @@ const Inst* copy(const Inst& i, Warp& w, Mask mask) {
 void tensor_address(Decoder& d, TensorOperands& op, std::size_t operand) {
   const Operand& o = d.operand(operand);
   if (o.kind != Operand::address || o.parts.size() != 1) d.fail("needs a tensor map and coordinates");
-  if (o.parts[0].parts.size() != op.rank) d.fail("has " + std::to_string(o.parts[0].parts.size()) + " coordinates, not " + std::to_string(op.rank));
+  if (o.parts[0].parts.size() != op.rank)
+    d.fail("has " + std::to_string(o.parts[0].parts.size()) + " coordinates, not " + std::to_string(op.rank));
   for (unsigned k = 0; k < op.rank; ++k) op.coordinates[k] = d.source(o.parts[0].parts[k], Type::s32);
   op.map = tensor_map_address(d, operand);
 }
@@ -146,7 +158,8 @@ void decode_tensor_copy(Decoder& d) {
   const bool prefetch = d.take("L2");
   if (!prefetch && d.opcode().find(".global.shared::cta") != std::string_view::npos) return store_operands(d, op);
   const bool to_shared = d.take("shared::cluster") || d.take("shared::cta");
-  if (!d.take("global") || to_shared == prefetch) d.fail("needs .shared::cluster.global, .shared::cta.global or .global.shared::cta");
+  if (!d.take("global") || to_shared == prefetch)
+    d.fail("needs .shared::cluster.global, .shared::cta.global or .global.shared::cta");
   std::size_t at = 0;
   if (prefetch) {
     op.kind = BulkKind::prefetch;

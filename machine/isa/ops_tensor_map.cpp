@@ -1,12 +1,12 @@
 // Tensor maps as the kernel handles them: fetched, changed (tensormap.replace), copied and fenced.
 #include <cstring>
 
-#include "memory/address_space.hpp"
-#include "isa/families.hpp"
 #include "exec/lanes.hpp"
+#include "exec/undefined.hpp"
+#include "isa/families.hpp"
 #include "isa/memory_decode.hpp"
 #include "isa/tensor_map_cache.hpp"
-#include "exec/undefined.hpp"
+#include "memory/address_space.hpp"
 
 namespace machine {
 namespace {
@@ -30,7 +30,8 @@ bool admit_map(const Inst& i, Warp& w, AccessKind kind, Space space, u64 address
     a.undefined = w.worker->undefined.get();
     const bool good = admit(i, w, a) == lanes;
     if (a.undefined != nullptr) {
-      if (a.undefined->lanes != 0) tell_undefined(i, w, UndefinedUse::address, a.undefined->lanes, a.undefined->origins[a.first_lane()]);
+      if (a.undefined->lanes != 0)
+        tell_undefined(i, w, UndefinedUse::address, a.undefined->lanes, a.undefined->origins[a.first_lane()]);
       a.undefined->lanes = 0;
     }
     if (!good || w.stop == Stop::aborted) return false;
@@ -39,7 +40,18 @@ bool admit_map(const Inst& i, Warp& w, AccessKind kind, Space space, u64 address
   return true;
 }
 
-enum class Field : std::uint8_t { address, rank, box, dimension, stride, element_stride, element, interleave, swizzle, fill };
+enum class Field : std::uint8_t {
+  address,
+  rank,
+  box,
+  dimension,
+  stride,
+  element_stride,
+  element,
+  interleave,
+  swizzle,
+  fill
+};
 
 struct ReplaceOperands {
   BulkAddress map;
@@ -51,9 +63,10 @@ struct ReplaceOperands {
 
 bool replace_field(TensorMap& m, const ReplaceOperands& op, u64 v) {
   // PTX numbers the types in an order of its own.
-  static constexpr TensorElement kElements[] = {TensorElement::u8,   TensorElement::u16, TensorElement::u32,     TensorElement::s32, TensorElement::u64,
-                                                TensorElement::s64,  TensorElement::f16, TensorElement::f32,     TensorElement::f32_ftz,
-                                                TensorElement::f64,  TensorElement::bf16, TensorElement::tf32,   TensorElement::tf32_ftz};
+  static constexpr TensorElement kElements[] = {
+      TensorElement::u8,   TensorElement::u16,  TensorElement::u32,     TensorElement::s32,     TensorElement::u64,
+      TensorElement::s64,  TensorElement::f16,  TensorElement::f32,     TensorElement::f32_ftz, TensorElement::f64,
+      TensorElement::bf16, TensorElement::tf32, TensorElement::tf32_ftz};
   switch (op.field) {
     case Field::address: m.address = v; break;
     case Field::rank: m.rank = static_cast<std::uint8_t>(v + 1); break;
@@ -88,7 +101,9 @@ const Inst* replace(const Inst& i, Warp& w, Mask mask) {
     if (shared) address = shared_storage(w, address, false);
     const Space space = shared ? Space::shared : Space::global;
     if (!bulk_aligned(i, w, l, space, address, kTensorMapBytes)) return;
-    if (!admit_map(i, w, AccessKind::load, space, address, Mask{1} << l) || !admit_map(i, w, AccessKind::store, space, address, Mask{1} << l)) return;
+    if (!admit_map(i, w, AccessKind::load, space, address, Mask{1} << l) ||
+        !admit_map(i, w, AccessKind::store, space, address, Mask{1} << l))
+      return;
     TensorMap map;
     std::memcpy(&map, reinterpret_cast<const void*>(address), sizeof map);
     if (!map.valid()) return bulk_invalid(i, w, l, "no tensor map lies at the address of tensormap.replace");
@@ -113,8 +128,10 @@ const Inst* fenced_copy(const Inst& i, Warp& w, Mask mask) {
   const auto l = static_cast<unsigned>(std::countr_zero(mask));
   const u64 to = op.destination.of(w, l), from = op.source.shared(w, l);
   const Mask lanes = mask == kFullMask ? mask : Mask{1} << l;
-  if (bulk_aligned(i, w, l, Space::global, to, kTensorMapBytes) && bulk_aligned(i, w, l, Space::shared, from, kTensorMapBytes) &&
-      admit_map(i, w, AccessKind::load, Space::shared, from, lanes) && admit_map(i, w, AccessKind::store, Space::global, to, lanes))
+  if (bulk_aligned(i, w, l, Space::global, to, kTensorMapBytes) &&
+      bulk_aligned(i, w, l, Space::shared, from, kTensorMapBytes) &&
+      admit_map(i, w, AccessKind::load, Space::shared, from, lanes) &&
+      admit_map(i, w, AccessKind::store, Space::global, to, lanes))
     std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), kTensorMapBytes);
   if (w.stop == Stop::aborted) return nullptr;
   if (w.observer != nullptr) w.observer->fence(w.point(i, mask), FenceKind::acq_rel, op.scope);
@@ -132,8 +149,7 @@ const Inst* map_fence(const Inst& i, Warp& w, Mask mask) {
   mask &= w.active;
   if (mask == 0) return &i + 1;
   const MapFenceOperands& op = *static_cast<const MapFenceOperands*>(i.data);
-  if (op.acquires && w.block->bulk)
-    for_lanes(mask, [&](unsigned l) { w.block->bulk->maps.erase(op.map.of(w, l)); });
+  if (op.acquires && w.block->bulk) for_lanes(mask, [&](unsigned l) { w.block->bulk->maps.erase(op.map.of(w, l)); });
   if (w.observer != nullptr) w.observer->fence(w.point(i, mask), FenceKind::acq_rel, op.scope);
   talked(w);
   return &i + 1;
@@ -166,8 +182,8 @@ void replace_decode(Decoder& d) {
   ReplaceOperands op;
   if (!d.take("tile")) d.fail("needs .tile");
   refuse_later_forms(d, {"swizzle_atomicity"});
-  const int field = d.take_one({"global_address", "rank", "box_dim", "global_dim", "global_stride", "element_stride", "elemtype",
-                                "interleave_layout", "swizzle_mode", "fill_mode"});
+  const int field = d.take_one({"global_address", "rank", "box_dim", "global_dim", "global_stride", "element_stride",
+                                "elemtype", "interleave_layout", "swizzle_mode", "fill_mode"});
   if (field < 0) d.fail("needs a field");
   op.field = static_cast<Field>(field);
   op.shared = d.take("shared::cta");
@@ -175,7 +191,8 @@ void replace_decode(Decoder& d) {
   if (!d.take("b1024")) d.fail("needs .b1024");
   op.wide = op.field == Field::address || op.field == Field::stride;
   const Type t = d.type({op.wide ? Type::b64 : Type::b32});
-  const bool numbered = op.field == Field::box || op.field == Field::dimension || op.field == Field::stride || op.field == Field::element_stride;
+  const bool numbered = op.field == Field::box || op.field == Field::dimension || op.field == Field::stride ||
+                        op.field == Field::element_stride;
   d.end(numbered ? 3 : 2);
   if (numbered) op.ordinal = d.immediate(1);
   if (op.ordinal >= (op.field == Field::stride ? 4u : 5u)) d.fail("a dimension that a tensor map does not have");
@@ -199,22 +216,26 @@ void tensormap(Decoder& d) {
 
 BulkAddress tensor_map_address(Decoder& d, std::size_t operand) {
   const auto address = d.address(operand);
-  if (address.variable != nullptr && address.variable->kind != Variable::global) d.fail("a tensor map is named by its generic address");
+  if (address.variable != nullptr && address.variable->kind != Variable::global)
+    d.fail("a tensor map is named by its generic address");
   if (address.width != 8) d.fail("a 32-bit address register");
   return {address.base, true, address.offset};
 }
 
 bool fetch_tensor_map(const Inst& i, Warp& w, unsigned lane, u64 address, TensorMap& map) {
   if (address - kSharedWindow < kWindowBytes || address - kLocalWindow < kWindowBytes) {
-    bulk_invalid(i, w, lane, std::string("its tensor map lies in ") + (address - kLocalWindow < kWindowBytes ? "local" : "shared") +
-                                 " memory: pass it as a const __grid_constant__ parameter, in constant or in global memory");
+    bulk_invalid(i, w, lane,
+                 std::string("its tensor map lies in ") + (address - kLocalWindow < kWindowBytes ? "local" : "shared") +
+                     " memory: pass it as a const __grid_constant__ parameter, in constant or in global memory");
     return false;
   }
   if (!bulk_aligned(i, w, lane, Space::global, address, 64)) return false;
   if (!admit_map(i, w, AccessKind::load, Space::global, address, Mask{1} << lane)) return false;
   std::memcpy(&map, reinterpret_cast<const void*>(address), sizeof map);
   if (!map.valid()) {
-    bulk_invalid(i, w, lane, "no tensor map lies at its address: pass it as a const __grid_constant__ parameter, in constant or in global memory, aligned to 64 bytes");
+    bulk_invalid(i, w, lane,
+                 "no tensor map lies at its address: pass it as a const __grid_constant__ parameter, in constant or in "
+                 "global memory, aligned to 64 bytes");
     return false;
   }
   if (const std::string why = tensor_map_fault(map); !why.empty()) {
@@ -224,7 +245,9 @@ bool fetch_tensor_map(const Inst& i, Warp& w, unsigned lane, u64 address, Tensor
   const auto [known, fresh] = bulk_queue(*w.block).maps.try_emplace(address, map.check);
   if (fresh || known->second == map.check) return true;
   known->second = map.check;
-  bulk_invalid(i, w, lane, "its tensor map has changed since a copy last used it, with no fence.proxy.tensormap::generic.acquire on it since");
+  bulk_invalid(i, w, lane,
+               "its tensor map has changed since a copy last used it, with no fence.proxy.tensormap::generic.acquire "
+               "on it since");
   return true;
 }
 

@@ -1,14 +1,14 @@
 // Video instructions: on bytes and halfwords chosen out of 32-bit registers, with saturation and a second operation.
 //
-// Scalar (vadd vsub vabsdiff vmin vmax vshl vshr vmad vset) and on two or four parts at once (vadd2 ... vset4). Lane by lane: no
-// compiler emits them for anything that is hot.
+// Scalar (vadd vsub vabsdiff vmin vmax vshl vshr vmad vset) and on two or four parts at once (vadd2 ... vset4). Lane by
+// lane: no compiler emits them for anything that is hot.
 #include <algorithm>
 #include <array>
 #include <optional>
 
+#include "exec/lanes.hpp"
 #include "isa/convert.hpp"
 #include "isa/families.hpp"
-#include "exec/lanes.hpp"
 
 namespace machine {
 namespace {
@@ -110,7 +110,8 @@ u32 several(const VideoOp& op, u32 a, u32 b, u32 c) {
       merged |= c & static_cast<u32>(ones(bits)) << (bits * k);
       continue;
     }
-    s128 v = computed(op, extended(both >> (bits * op.choose_a[k]), bits, op.a_signed), extended(both >> (bits * op.choose_b[k]), bits, op.b_signed));
+    s128 v = computed(op, extended(both >> (bits * op.choose_a[k]), bits, op.a_signed),
+                      extended(both >> (bits * op.choose_b[k]), bits, op.b_signed));
     if (op.saturate) v = clamped(v, bits, op.d_signed);
     merged |= (static_cast<u32>(v) & static_cast<u32>(ones(bits))) << (bits * k);
     sum += static_cast<u32>(v);
@@ -119,7 +120,8 @@ u32 several(const VideoOp& op, u32 a, u32 b, u32 c) {
 }
 
 u32 multiplied(const VideoOp& op, u32 a, u32 b, u32 c) {
-  s128 product = static_cast<s128>(extended(a >> op.a.at, op.a.bits, op.a_signed)) * extended(b >> op.b.at, op.b.bits, op.b_signed);
+  s128 product = static_cast<s128>(extended(a >> op.a.at, op.a.bits, op.a_signed)) *
+                 extended(b >> op.b.at, op.b.bits, op.b_signed);
   const bool is_signed = op.a_signed || op.b_signed || op.negate_product || op.negate_c;
   if (op.negate_product) product = -product;
   s128 addend = is_signed ? extended(c, 32, true) : s64{c};
@@ -161,7 +163,8 @@ std::optional<Part> part_of(Decoder& d, std::string_view selector) {
 void choose(Decoder& d, std::string_view selector, const VideoOp& op, std::array<u8, 4>& chosen, unsigned usual) {
   for (unsigned k = 0; k < op.parts; ++k) chosen[k] = static_cast<u8>(usual + k);
   if (selector.empty()) return;
-  if (selector.size() != op.parts + 1 || selector[0] != (op.parts == 4 ? 'b' : 'h')) d.fail("no such parts '." + std::string(selector) + "'");
+  if (selector.size() != op.parts + 1 || selector[0] != (op.parts == 4 ? 'b' : 'h'))
+    d.fail("no such parts '." + std::string(selector) + "'");
   for (unsigned k = 0; k < op.parts; ++k) {
     const unsigned from = static_cast<unsigned>(selector[op.parts - k] - '0');
     if (from >= 2 * op.parts) d.fail("no such parts '." + std::string(selector) + "'");
@@ -259,7 +262,8 @@ void vmad(Decoder& d) {
   if (op.plus_one && (a.minus || b.minus || c.minus)) d.fail(".po and a negated operand exclude each other");
   if (op.negate_product && op.negate_c) d.fail("a negated product and a negated addend exclude each other");
   a.minus = b.minus = c.minus = false;
-  const Slot sa = d.source(a, Type::b32), sb = d.source(b, Type::b32), sc = d.source(c, Type::b32), r = d.destination(0, Type::b32);
+  const Slot sa = d.source(a, Type::b32), sb = d.source(b, Type::b32), sc = d.source(c, Type::b32),
+             r = d.destination(0, Type::b32);
   const void* data = keep_general(d, &op, sizeof op);
   Inst& i = d.emit(video<multiplied>);
   i.a = sa, i.b = sb, i.c = sc, i.d = r, i.data = data;
@@ -270,16 +274,29 @@ void vmad(Decoder& d) {
 std::span<const Opcode> video_opcodes() {
   static constexpr auto k = InstructionClass::integer;
   static const Opcode table[] = {
-      {"vadd", scalar_decode<Op::add>, k}, {"vsub", scalar_decode<Op::sub>, k}, {"vabsdiff", scalar_decode<Op::absdiff>, k},
-      {"vmin", scalar_decode<Op::min>, k}, {"vmax", scalar_decode<Op::max>, k}, {"vshl", scalar_decode<Op::shl>, k},
-      {"vshr", scalar_decode<Op::shr>, k}, {"vset", scalar_decode<Op::set>, k}, {"vmad", vmad, k},
-      {"vadd2", several_decode<Op::add, 2>, k}, {"vadd4", several_decode<Op::add, 4>, k},
-      {"vsub2", several_decode<Op::sub, 2>, k}, {"vsub4", several_decode<Op::sub, 4>, k},
-      {"vavrg2", several_decode<Op::avrg, 2>, k}, {"vavrg4", several_decode<Op::avrg, 4>, k},
-      {"vabsdiff2", several_decode<Op::absdiff, 2>, k}, {"vabsdiff4", several_decode<Op::absdiff, 4>, k},
-      {"vmin2", several_decode<Op::min, 2>, k}, {"vmin4", several_decode<Op::min, 4>, k},
-      {"vmax2", several_decode<Op::max, 2>, k}, {"vmax4", several_decode<Op::max, 4>, k},
-      {"vset2", several_decode<Op::set, 2>, k}, {"vset4", several_decode<Op::set, 4>, k},
+      {"vadd", scalar_decode<Op::add>, k},
+      {"vsub", scalar_decode<Op::sub>, k},
+      {"vabsdiff", scalar_decode<Op::absdiff>, k},
+      {"vmin", scalar_decode<Op::min>, k},
+      {"vmax", scalar_decode<Op::max>, k},
+      {"vshl", scalar_decode<Op::shl>, k},
+      {"vshr", scalar_decode<Op::shr>, k},
+      {"vset", scalar_decode<Op::set>, k},
+      {"vmad", vmad, k},
+      {"vadd2", several_decode<Op::add, 2>, k},
+      {"vadd4", several_decode<Op::add, 4>, k},
+      {"vsub2", several_decode<Op::sub, 2>, k},
+      {"vsub4", several_decode<Op::sub, 4>, k},
+      {"vavrg2", several_decode<Op::avrg, 2>, k},
+      {"vavrg4", several_decode<Op::avrg, 4>, k},
+      {"vabsdiff2", several_decode<Op::absdiff, 2>, k},
+      {"vabsdiff4", several_decode<Op::absdiff, 4>, k},
+      {"vmin2", several_decode<Op::min, 2>, k},
+      {"vmin4", several_decode<Op::min, 4>, k},
+      {"vmax2", several_decode<Op::max, 2>, k},
+      {"vmax4", several_decode<Op::max, 4>, k},
+      {"vset2", several_decode<Op::set, 2>, k},
+      {"vset4", several_decode<Op::set, 4>, k},
   };
   return table;
 }

@@ -1,15 +1,16 @@
 // wmma: matrices of a whole warp between memory and registers, and their products.
 //
-// PTX leaves open where a fragment's elements lie; here they lie as those of mma do, tile behind tile. A load or store forms
-// the addresses of each register for all lanes at once, where the lanes meet, and is an ordinary load or store from there on.
+// PTX leaves open where a fragment's elements lie; here they lie as those of mma do, tile behind tile. A load or store
+// forms the addresses of each register for all lanes at once, where the lanes meet, and is an ordinary load or store
+// from there on.
 #include <algorithm>
 #include <cstring>
 
+#include "exec/undefined.hpp"
 #include "isa/families.hpp"
 #include "isa/matrix.hpp"
 #include "isa/matrix_product.hpp"
 #include "isa/memory_decode.hpp"
-#include "exec/undefined.hpp"
 
 namespace machine {
 namespace {
@@ -23,8 +24,9 @@ struct Shape3 {
   std::string_view name;
   unsigned m, n, k;
 };
-constexpr Shape3 kShapes[] = {{"m16n16k16", 16, 16, 16}, {"m32n8k16", 32, 8, 16}, {"m8n32k16", 8, 32, 16}, {"m16n16k8", 16, 16, 8},
-                              {"m8n8k4", 8, 8, 4},       {"m8n8k32", 8, 8, 32},   {"m8n8k128", 8, 8, 128}};
+constexpr Shape3 kShapes[] = {{"m16n16k16", 16, 16, 16}, {"m32n8k16", 32, 8, 16}, {"m8n32k16", 8, 32, 16},
+                              {"m16n16k8", 16, 16, 8},   {"m8n8k4", 8, 8, 4},     {"m8n8k32", 8, 8, 32},
+                              {"m8n8k128", 8, 8, 128}};
 
 Shape3 shape(Decoder& d) {
   for (const auto& s : kShapes)
@@ -40,10 +42,14 @@ bool by_columns(Decoder& d) {
 
 bool is_operand(const Shape3& s, Type t) {
   switch (t) {
-    case Type::f16: case Type::bf16: case Type::s8: case Type::u8: return s.k == 16;
+    case Type::f16:
+    case Type::bf16:
+    case Type::s8:
+    case Type::u8: return s.k == 16;
     case Type::tf32: return s.k == 8;
     case Type::f64: return s.k == 4;
-    case Type::s4: case Type::u4: return s.k == 32;
+    case Type::s4:
+    case Type::u4: return s.k == 32;
     case Type::b1: return s.k == 128;
     default: return false;
   }
@@ -65,7 +71,8 @@ MatrixFragment fragment(const Shape3& s, Role role, Type t) {
   f.rows = static_cast<u16>(role == Role::b ? s.k : s.m);
   f.columns = static_cast<u16>(role == Role::a ? s.k : s.n);
   // Fragments of halves have the same size in every shape; what is more than the matrix repeats it.
-  f.registers = static_cast<u8>(role != Role::c && t == Type::f16 ? 8 : f.rows * f.columns * f.bits / 32 / (t == Type::f64 ? 64 : 32));
+  f.registers = static_cast<u8>(
+      role != Role::c && t == Type::f16 ? 8 : f.rows * f.columns * f.bits / 32 / (t == Type::f64 ? 64 : 32));
   return f;
 }
 
@@ -74,8 +81,8 @@ MatrixFragment fragment(const Shape3& s, Role role, Type t) {
 // Slots: the stride in elements, then the addresses of each access.
 struct Placement {
   MatrixFragment fragment;
-  bool columns = false;         // in memory, columns are contiguous
-  bool halves = false;          // each part of a register is an access of its own
+  bool columns = false;  // in memory, columns are contiguous
+  bool halves = false;   // each part of a register is an access of its own
   std::uint8_t base_width = 8;
   bool stored = false;
 };
@@ -86,7 +93,8 @@ const Inst* place(const Inst& i, Warp& w, Mask mask) {
   const Placement& p = *reinterpret_cast<const Placement*>(i.imm);
   const Meeting m = meet(i, w, mask, i.e, p.stored ? Collective::matrix_store : Collective::matrix_load, nullptr);
   if (!m.ready) return m.next;
-  if (m.present != kFullMask) collective_fault(i, w, m.present, Fault::divergent_barrier, "a matrix instruction needs all 32 lanes");
+  if (m.present != kFullMask)
+    collective_fault(i, w, m.present, Fault::divergent_barrier, "a matrix instruction needs all 32 lanes");
   const Slot stride_slot = i.slots[0];
   if (w.follows) [[unlikely]] {
     require_defined(i, w, i.a, m.lanes, UndefinedUse::address);
@@ -114,9 +122,11 @@ const Inst* join(const Inst& i, Warp& w, Mask mask) {
   u32* d = w.at<u32>(i.d);
   for_lanes(mask, [&](unsigned l) {
     u32 v = 0;
-    for (unsigned k = 0; k < parts; ++k) v |= u32{static_cast<P>(w.at<const u16>(i.slots[k])[l])} << (8 * sizeof(P) * k);
+    for (unsigned k = 0; k < parts; ++k)
+      v |= u32{static_cast<P>(w.at<const u16>(i.slots[k])[l])} << (8 * sizeof(P) * k);
     d[l] = v;
-    if (!w.follows) [[likely]] return;
+    if (!w.follows) [[likely]]
+      return;
     u64 bits = 0;
     Origin origin{};
     for (unsigned k = 0; k < parts; ++k)
@@ -134,10 +144,12 @@ const Inst* split(const Inst& i, Warp& w, Mask mask) {
   for (unsigned k = 0; k < parts; ++k) {
     u16* d = w.at<u16>(i.slots[k]);
     for_lanes(mask, [&](unsigned l) { d[l] = static_cast<P>(a[l] >> (8 * sizeof(P) * k)); });
-    if (!w.follows) [[likely]] continue;
+    if (!w.follows) [[likely]]
+      continue;
     const UndefinedSlot* u = undefined_of(w, i.a);
     for_lanes(mask, [&](unsigned l) {
-      const u64 bits = u != nullptr && (u->lanes >> l & 1) != 0 ? u->bits[l] >> (8 * sizeof(P) * k) & static_cast<P>(~P{0}) : 0;
+      const u64 bits =
+          u != nullptr && (u->lanes >> l & 1) != 0 ? u->bits[l] >> (8 * sizeof(P) * k) & static_cast<P>(~P{0}) : 0;
       set_undefined(*w.frame, i.slots[k], l, bits, bits != 0 ? u->origins[l] : Origin{});
     });
   }
@@ -185,7 +197,9 @@ void load_or_store(Decoder& d, bool store) {
   if (bits_of_type(t) < 8 && p.columns != (role == Role::b)) d.fail("only A by rows and B by columns exist");
   d.end(2, 3);
   p.fragment = fragment(s, role, t);
-  const bool along_rows = p.fragment.mirrored && role == Role::c ? false : role != Role::b;  // the parts of a register are neighbours in a row
+  const bool along_rows = p.fragment.mirrored && role == Role::c
+                              ? false
+                              : role != Role::b;  // the parts of a register are neighbours in a row
   p.halves = p.fragment.bits >= 8 && p.fragment.per() > 1 && along_rows == p.columns;
 
   const Operand& list = d.operand(store ? 1 : 0);
@@ -249,7 +263,8 @@ void multiply(Decoder& d) {
   const bool same = p.d == p.c;
   switch (p.a) {
     case Type::f16: good &= (p.d == Type::f16 || p.d == Type::f32) && (p.c == Type::f16 || p.c == Type::f32); break;
-    case Type::bf16: case Type::tf32: good &= p.d == Type::f32 && same; break;
+    case Type::bf16:
+    case Type::tf32: good &= p.d == Type::f32 && same; break;
     case Type::f64: good &= p.d == Type::f64 && same; break;
     default: good &= p.d == Type::s32 && same; break;
   }

@@ -21,7 +21,8 @@ inline float ex2(float x) {
   p = p * r + 1.0f;
   const std::int32_t n = static_cast<std::int32_t>(whole == whole ? whole : 0.0f);
   const std::int32_t first = n >> 1, second = n - first;
-  const float scaled = p * float_of(static_cast<std::uint32_t>(first + 127) << 23) * float_of(static_cast<std::uint32_t>(second + 127) << 23);
+  const float scaled = p * float_of(static_cast<std::uint32_t>(first + 127) << 23) *
+                       float_of(static_cast<std::uint32_t>(second + 127) << 23);
   return x != x ? float_of(kNan32) : scaled;
 }
 
@@ -51,14 +52,16 @@ inline float lg2(float x) {
 // tanh: odd polynomial near zero, 1 - 2 / (e^2x + 1) beyond.
 inline float tanh(float x) {
   const float a = std::fabs(x), x2 = x * x;
-  const float near = x + x * x2 * (-0x1.555556p-2f + x2 * (0x1.111112p-3f + x2 * (-0x1.ba1ba2p-5f + x2 * 0x1.664f48p-6f)));
+  const float near =
+      x + x * x2 * (-0x1.555556p-2f + x2 * (0x1.111112p-3f + x2 * (-0x1.ba1ba2p-5f + x2 * 0x1.664f48p-6f)));
   const float far = 1.0f - 2.0f / (ex2(a * 0x1.715476p+1f) + 1.0f);
   const float r = std::copysign(a < 0.55f ? near : far, x);
   return x != x ? float_of(kNan32) : r;
 }
 
-// sin and cos as the unit has them for arguments of any size: the product with 1 / (2 pi), cut to a float, is the angle in
-// turns, of which 25 bits behind the point count; each second quadrant is gone through backwards, from its last step.
+// sin and cos as the unit has them for arguments of any size: the product with 1 / (2 pi), cut to a float, is the angle
+// in turns, of which 25 bits behind the point count; each second quadrant is gone through backwards, from its last
+// step.
 inline float circular(float x, int shift) {
   const std::uint32_t given = bits_of(x), sign = given & 0x80000000u;
   const double exact = static_cast<double>(float_of(given ^ sign)) * static_cast<double>(0.15915494f);
@@ -70,7 +73,10 @@ inline float circular(float x, int shift) {
   const std::int32_t phase = static_cast<std::int32_t>(part), quadrant = (phase >> 23) + shift, rest = phase & 0x7fffff;
   const std::int32_t step = (quadrant & 1) != 0 ? 0x7fffff - rest : rest;
   const double r = step * 0x1.921fb54442d18p-23, r2 = r * r;  // below pi / 2
-  const double v = r + r * r2 * (-1.0 / 6 + r2 * (1.0 / 120 + r2 * (-1.0 / 5040 + r2 * (1.0 / 362880 + r2 * (-1.0 / 39916800 + r2 / 6227020800.0)))));
+  const double v =
+      r + r * r2 *
+              (-1.0 / 6 + r2 * (1.0 / 120 +
+                                r2 * (-1.0 / 5040 + r2 * (1.0 / 362880 + r2 * (-1.0 / 39916800 + r2 / 6227020800.0)))));
   const std::uint32_t turned = (static_cast<std::uint32_t>(quadrant) & 2) << 30;
   const float y = float_of(bits_of(static_cast<float>(v)) ^ turned ^ (shift == 0 ? sign : 0u));
   return (given & 0x7fffffffu) >= 0x7f800000u ? float_of(kNan32) : y;

@@ -1,11 +1,11 @@
 // Functions that the system defines for kernels: vprintf, __assertfail; and those of the heap (heap_calls.cpp).
 #include <cstdio>
 
-#include "isa/families.hpp"
 #include "exec/lanes.hpp"
 #include "exec/print.hpp"
 #include "exec/schedule.hpp"
 #include "exec/undefined.hpp"
+#include "isa/families.hpp"
 
 namespace machine {
 namespace {
@@ -17,7 +17,8 @@ std::uint64_t argument(const Warp& w, Slot area, unsigned lane, unsigned bytes) 
 }
 
 // What is printed leaves the program. Its arguments lie in local memory.
-void require_printed_defined(const Inst& i, Warp& w, unsigned lane, std::uint64_t arguments, std::span<const PrintedArgument> printed) {
+void require_printed_defined(const Inst& i, Warp& w, unsigned lane, std::uint64_t arguments,
+                             std::span<const PrintedArgument> printed) {
   const std::uint64_t first = arguments - kLocalWindow;
   if (!w.worker->memory_undefined || first >= kWindowBytes) return;
   for (const PrintedArgument& argument : printed) {
@@ -55,8 +56,10 @@ const Inst* assertfail(const Inst& i, Warp& w, Mask mask) {
   const Mask lanes = mask & w.active;
   if (lanes == 0) return &i + 1;
   const unsigned l = static_cast<unsigned>(std::countr_zero(lanes));
-  const std::string text = read_string(w, argument(w, i.slots[1], l, 8), l) + ":" + std::to_string(argument(w, i.slots[2], l, 4)) + ": " +
-                           read_string(w, argument(w, i.slots[3], l, 8), l) + ": Assertion `" + read_string(w, argument(w, i.slots[0], l, 8), l) + "` failed";
+  const std::string text = read_string(w, argument(w, i.slots[1], l, 8), l) + ":" +
+                           std::to_string(argument(w, i.slots[2], l, 4)) + ": " +
+                           read_string(w, argument(w, i.slots[3], l, 8), l) + ": Assertion `" +
+                           read_string(w, argument(w, i.slots[0], l, 8), l) + "` failed";
   if (w.observer != nullptr) {
     FaultEvent e;
     e.fault = Fault::assertion;
@@ -69,7 +72,8 @@ const Inst* assertfail(const Inst& i, Warp& w, Mask mask) {
   for_lanes(lanes, [&](unsigned lane) {
     const std::uint32_t t = w.index * kWarp + lane;
     char where[160];
-    std::snprintf(where, sizeof where, ": block: [%u,%u,%u], thread: [%u,%u,%u] ", id.x, id.y, id.z, t % b.x, t / b.x % b.y, t / b.x / b.y);
+    std::snprintf(where, sizeof where, ": block: [%u,%u,%u], thread: [%u,%u,%u] ", id.x, id.y, id.z, t % b.x,
+                  t / b.x % b.y, t / b.x / b.y);
     const auto cut = text.find(": Assertion");
     w.worker->printed += text.substr(0, cut) + where + text.substr(cut + 2) + ".\n";
   });
@@ -79,16 +83,19 @@ const Inst* assertfail(const Inst& i, Warp& w, Mask mask) {
 
 }  // namespace
 
-bool decode_system_call(Decoder& d, std::string_view name, const std::vector<Operand>& arguments, const std::vector<Operand>& results) {
+bool decode_system_call(Decoder& d, std::string_view name, const std::vector<Operand>& arguments,
+                        const std::vector<Operand>& results) {
   if (name == "vprintf") {
     if (arguments.size() != 2 || results.size() > 1) d.fail("vprintf takes two arguments");
-    const Slot* s = d.keep({area_of(d, arguments[0], 8), area_of(d, arguments[1], 8), results.empty() ? 0 : area_of(d, results[0], 4)});
+    const Slot* s = d.keep(
+        {area_of(d, arguments[0], 8), area_of(d, arguments[1], 8), results.empty() ? 0 : area_of(d, results[0], 4)});
     d.emit(vprintf).slots = s;
     return true;
   }
   if (name == "__assertfail") {
     if (arguments.size() != 5) d.fail("__assertfail takes five arguments");
-    const Slot* s = d.keep({area_of(d, arguments[0], 8), area_of(d, arguments[1], 8), area_of(d, arguments[2], 4), area_of(d, arguments[3], 8)});
+    const Slot* s = d.keep({area_of(d, arguments[0], 8), area_of(d, arguments[1], 8), area_of(d, arguments[2], 4),
+                            area_of(d, arguments[3], 8)});
     d.emit(assertfail).slots = s;
     d.ends_block();
     return true;

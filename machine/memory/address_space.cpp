@@ -167,8 +167,15 @@ const Object* AddressSpace::allocate(ObjectKind kind, std::uint64_t bytes, std::
   if (slot == 0) return nullptr;
   const std::uint64_t base = round_up(slot, pitch);
   auto object = std::make_unique<Object>();
-  *object = Object{.id = impl_->next_id++, .kind = kind, .state = ObjectState::live, .base = base, .size = bytes,
-                   .align = std::max<std::uint32_t>(align, 512), .name = std::string(name), .allocated = operation, .freed = 0};
+  *object = Object{.id = impl_->next_id++,
+                   .kind = kind,
+                   .state = ObjectState::live,
+                   .base = base,
+                   .size = bytes,
+                   .align = std::max<std::uint32_t>(align, 512),
+                   .name = std::string(name),
+                   .allocated = operation,
+                   .freed = 0};
   const Object* result = object.get();
   impl_->spans[base] = span - (base - slot);
   impl_->objects[base] = std::move(object);
@@ -188,8 +195,15 @@ const Object* AddressSpace::allocate_in_heap(std::uint64_t bytes, std::uint32_t 
   const std::uint64_t base = small ? impl_->carve(span, pitch) : impl_->place_in_heap(room, pitch);
   if (base == 0) return nullptr;
   auto object = std::make_unique<Object>();
-  *object = Object{.id = impl_->next_id++, .kind = ObjectKind::heap, .state = ObjectState::live, .base = base, .size = bytes,
-                   .align = align, .name = {}, .allocated = operation, .freed = 0};
+  *object = Object{.id = impl_->next_id++,
+                   .kind = ObjectKind::heap,
+                   .state = ObjectState::live,
+                   .base = base,
+                   .size = bytes,
+                   .align = align,
+                   .name = {},
+                   .allocated = operation,
+                   .freed = 0};
   const Object* result = object.get();
   impl_->spans[base] = span;
   impl_->objects[base] = std::move(object);
@@ -224,8 +238,15 @@ const Object* AddressSpace::register_host(std::uint64_t address, std::uint64_t b
     if (before->second->base + before->second->size > address) return nullptr;
   }
   auto object = std::make_unique<Object>();
-  *object = Object{.id = impl_->next_id++, .kind = ObjectKind::registered, .state = ObjectState::live, .base = address,
-                   .size = bytes, .align = 1, .name = {}, .allocated = operation, .freed = 0};
+  *object = Object{.id = impl_->next_id++,
+                   .kind = ObjectKind::registered,
+                   .state = ObjectState::live,
+                   .base = address,
+                   .size = bytes,
+                   .align = 1,
+                   .name = {},
+                   .allocated = operation,
+                   .freed = 0};
   const Object* result = object.get();
   impl_->registered[address] = std::move(object);
   return result;
@@ -245,7 +266,8 @@ const Object* AddressSpace::release(std::uint64_t base, std::uint64_t operation)
   Object& object = *found->second;
   object.state = ObjectState::freed;
   object.freed = operation;
-  if (object.kind == ObjectKind::global || object.kind == ObjectKind::managed || object.kind == ObjectKind::device_symbol)
+  if (object.kind == ObjectKind::global || object.kind == ObjectKind::managed ||
+      object.kind == ObjectKind::device_symbol)
     impl_->used -= object.size;
   if (granule_object(base) != &object) {
     Impl::Slab& slab = impl_->slab_of(base);
@@ -336,7 +358,8 @@ std::byte* AddressSpace::on_chip(std::uint64_t bytes) {
 
 void AddressSpace::on_chip_release(std::byte* start, std::uint64_t bytes) {
   std::unique_lock guard(impl_->lock);
-  impl_->on_chip_free.emplace(round_up(std::max<std::uint64_t>(bytes, 1), kPage), reinterpret_cast<std::uint64_t>(start));
+  impl_->on_chip_free.emplace(round_up(std::max<std::uint64_t>(bytes, 1), kPage),
+                              reinterpret_cast<std::uint64_t>(start));
 }
 
 bool AddressSpace::touchable(std::uint64_t address, std::uint64_t bytes) const {

@@ -55,8 +55,8 @@ inline const Object*& granule_object(std::uint64_t address) {
   return reinterpret_cast<const Object**>(kGranuleObjectsBase)[(address - kArenaBase) >> kGranuleShift];
 }
 
-// The small objects of the device's heap share granules, of which the object above is a slab that holds no byte itself. A table
-// with a place for each cell of memory says whose it is.
+// The small objects of the device's heap share granules, of which the object above is a slab that holds no byte itself.
+// A table with a place for each cell of memory says whose it is.
 inline constexpr unsigned kHeapCellShift = 7;
 inline constexpr std::uint64_t kHeapCellsBase = kGranuleObjectsBase + (std::uint64_t{1} << 32);
 inline const Object*& heap_cell(std::uint64_t address) {
@@ -93,7 +93,8 @@ class AddressSpace {
 
   // The object that holds `address`: live or freed; nullptr in no-man's-land. Pointers stay valid for ever.
   const Object* find(std::uint64_t address) const {
-    if (!in_global_arena(address)) [[unlikely]] return find_registered(address);
+    if (!in_global_arena(address)) [[unlikely]]
+      return find_registered(address);
     const Object* object = granule_object(address);
     if (object == nullptr || object->contains(address)) return object;
     return object->kind == ObjectKind::heap ? find_in_heap(address) : nullptr;
@@ -115,7 +116,8 @@ class AddressSpace {
   void on_chip_release(std::byte* start, std::uint64_t bytes);
 
   // True when every byte of [address, address + bytes) may be touched by a kernel without harm to the host process:
-  // inside the global arena in or near a live object, or inside registered host memory. Exact bounds are memcheck's job.
+  // inside the global arena in or near a live object, or inside registered host memory. Exact bounds are memcheck's
+  // job.
   bool touchable(std::uint64_t address, std::uint64_t bytes) const;
 
  private:

@@ -10,7 +10,9 @@ namespace {
 
 // What an allocation takes of the heap: whole units of 16 bytes, and one for the heap's own records.
 constexpr std::uint64_t kUnit = 16;
-std::uint64_t charge_of(std::uint64_t bytes) { return (std::max<std::uint64_t>(bytes, 1) + kUnit - 1) / kUnit * kUnit + kUnit; }
+std::uint64_t charge_of(std::uint64_t bytes) {
+  return (std::max<std::uint64_t>(bytes, 1) + kUnit - 1) / kUnit * kUnit + kUnit;
+}
 
 }  // namespace
 

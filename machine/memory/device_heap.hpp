@@ -1,5 +1,5 @@
-// The heap that malloc and free of kernels work on. It lives as long as the device: memory that one kernel got, another may
-// give back. What has been given back is never given out again, so that a use of it is seen.
+// The heap that malloc and free of kernels work on. It lives as long as the device: memory that one kernel got, another
+// may give back. What has been given back is never given out again, so that a use of it is seen.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@ class DeviceHeap {
  public:
   static DeviceHeap& instance();
 
-  // A launch that may use the heap begins, which has `bytes` (cudaLimitMallocHeapSize): from the first such launch on they stay.
+  // A launch that may use the heap begins, which has `bytes` (cudaLimitMallocHeapSize): from the first such launch on
+  // they stay.
   void begin(std::uint64_t bytes);
   bool in_use() const;
   void reset();  // nothing is allocated any more

@@ -18,7 +18,8 @@ bool end_life(const Object& object, std::uint64_t operation);
 
 // Why memory that is as good as freed may not be touched.
 inline const char* why_not_alive(const Object& object) {
-  return of_graph(object.base) ? "the memory is a graph's, which has freed it again or has yet to run" : "the memory has been freed";
+  return of_graph(object.base) ? "the memory is a graph's, which has freed it again or has yet to run"
+                               : "the memory has been freed";
 }
 
 }  // namespace machine

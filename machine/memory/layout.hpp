@@ -16,14 +16,15 @@ namespace machine {
 // dynamic array comes last. `declared` is what the program asks for, which the limits of an architecture apply to;
 // `extent` is what the layout spans.
 struct SharedLayout {
-  std::vector<Object> variables;  // kind shared, ascending base
-  std::uint32_t declared = 0;     // bytes of static shared memory without gaps
-  std::uint32_t dynamic_base = 0; // offset of the extern array, aligned to 1024
-  std::uint32_t extent = 0;       // bytes including gaps, without the dynamic array
+  std::vector<Object> variables;   // kind shared, ascending base
+  std::uint32_t declared = 0;      // bytes of static shared memory without gaps
+  std::uint32_t dynamic_base = 0;  // offset of the extern array, aligned to 1024
+  std::uint32_t extent = 0;        // bytes including gaps, without the dynamic array
 };
 
-// Local memory of one function, by offset in its frame. nvcc declares one array for all arrays of the source; `parts` are
-// those that the code's own addresses tell apart, and what an instruction may touch when its address comes from one alone.
+// Local memory of one function, by offset in its frame. nvcc declares one array for all arrays of the source; `parts`
+// are those that the code's own addresses tell apart, and what an instruction may touch when its address comes from one
+// alone.
 struct LocalLayout {
   struct Use {
     std::uint32_t pc = 0;
@@ -51,7 +52,7 @@ struct GrownStack {
 struct LocalFrame {
   const LocalLayout* layout = nullptr;
   const LocalFrame* below = nullptr;  // the caller's
-  std::uint32_t base = 0;  // offset in the thread's local space
+  std::uint32_t base = 0;             // offset in the thread's local space
   std::unique_ptr<GrownStack> grown;
 };
 

@@ -1,4 +1,5 @@
-// Storage that is used again, from block to block and from launch to launch: fresh memory costs more than most launches.
+// Storage that is used again, from block to block and from launch to launch: fresh memory costs more than most
+// launches.
 #pragma once
 
 #include <algorithm>

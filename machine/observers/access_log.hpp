@@ -37,7 +37,8 @@ class AccessLog {
   bool more_than_half_full() const { return used_ > kWords / 2; }
   void clear() { used_ = 0; }
 
-  void append(const Access& a, std::uint32_t warp, std::uint32_t pc, Touch touch, Stamp stamp, Stamp warp_floor = 0, Stamp met = 0) {
+  void append(const Access& a, std::uint32_t warp, std::uint32_t pc, Touch touch, Stamp stamp, Stamp warp_floor = 0,
+              Stamp met = 0) {
     if (!words_) words_ = std::make_unique_for_overwrite<std::uint64_t[]>(kWords);
     Record r;
     r.pc = pc, r.warp = warp, r.stamp = stamp, r.warp_floor = warp_floor, r.met = met;
@@ -60,7 +61,9 @@ class AccessLog {
       const Record r = record(at);
       const std::uint64_t* address = words_.get() + at + sizeof r / 8;
       Access a;
-      a.kind = r.touch == Touch::write || r.touch == Touch::async_write ? AccessKind::store : r.touch == Touch::async_read ? AccessKind::async_read : AccessKind::load;
+      a.kind = r.touch == Touch::write || r.touch == Touch::async_write ? AccessKind::store
+               : r.touch == Touch::async_read                           ? AccessKind::async_read
+                                                                        : AccessKind::load;
       a.shape = r.shape, a.width = r.width, a.lanes = r.lanes, a.breaks = r.breaks;
       a.address = address;
       if (r.shape != Shape::scattered) {

@@ -23,18 +23,19 @@ void AsyncProxy::begin(const BlockInfo& block) {
 
 template <class F>
 void AsyncProxy::each_cell(std::uint64_t address, std::uint64_t bytes, F&& f) {
-  for (std::uint64_t c = (address - base_) / 4; c <= (address - base_ + bytes - 1) / 4; ++c) f(cells_[c], base_ + c * 4);
+  for (std::uint64_t c = (address - base_) / 4; c <= (address - base_ + bytes - 1) / 4; ++c)
+    f(cells_[c], base_ + c * 4);
 }
 
 Party AsyncProxy::party(const BlockOrder& order, const Copy& copy, bool wrote) const {
   return {order.block(), async_actor(copy.warp), copy.lane, copy.pc, wrote ? Touch::async_write : Touch::async_read};
 }
 
-void AsyncProxy::judge(const BlockOrder& order, const SharedRaces& shared, RaceReport& report, const Party& now, std::uint32_t number, bool wrote,
-                       std::uint64_t address) const {
+void AsyncProxy::judge(const BlockOrder& order, const SharedRaces& shared, RaceReport& report, const Party& now,
+                       std::uint32_t number, bool wrote, std::uint64_t address) const {
   const Copy& copy = copy_of(number);
-  report.bulk(now, party(order, copy, wrote), copy.waits_for_group ? BulkOrder::group : BulkOrder::mbarrier, address - base_,
-              shared.object_at(address - base_));
+  report.bulk(now, party(order, copy, wrote), copy.waits_for_group ? BulkOrder::group : BulkOrder::mbarrier,
+              address - base_, shared.object_at(address - base_));
 }
 
 Stamp AsyncProxy::issue(BlockOrder& order, SharedRaces& shared, RaceReport& report, const BulkCopy& c) {
@@ -55,7 +56,8 @@ Stamp AsyncProxy::issue(BlockOrder& order, SharedRaces& shared, RaceReport& repo
         const auto lane = static_cast<unsigned>(std::countr_zero(by));
         const Party before{order.block(), e.actor, lane, e.pc, e.touch};
         const Object* object = shared.object_at(e.address - base_);
-        if (!order.ordered(c.warp, c.lane, e.actor, lane, e.stamp)) return report.bulk(now, before, BulkOrder::generic, e.address - base_, object);
+        if (!order.ordered(c.warp, c.lane, e.actor, lane, e.stamp))
+          return report.bulk(now, before, BulkOrder::generic, e.address - base_, object);
         if (wrote && !c.registers && !order.proxied(c.warp, c.lane, e.actor, lane, e.stamp))
           return report.bulk(now, before, BulkOrder::proxy, e.address - base_, object);
       }
@@ -68,14 +70,16 @@ Stamp AsyncProxy::issue(BlockOrder& order, SharedRaces& shared, RaceReport& repo
         fine_writer = cell.writer;
       }
       if (writes && cell.reader >= first_ && cell.reader != fine_reader && cell.reader != number) {
-        if (!complete(order, c.warp, c.lane, copy_of(cell.reader))) judge(order, shared, report, now, cell.reader, false, at);
+        if (!complete(order, c.warp, c.lane, copy_of(cell.reader)))
+          judge(order, shared, report, now, cell.reader, false, at);
         fine_reader = cell.reader;
       }
       (writes ? cell.writer : cell.reader) = number;
     });
   };
   if (c.reads_shared()) c.each_source([&](std::uint64_t address, std::uint64_t bytes) { side(address, bytes, false); });
-  if (c.writes_shared()) c.each_destination([&](std::uint64_t address, std::uint64_t bytes) { side(address, bytes, true); });
+  if (c.writes_shared())
+    c.each_destination([&](std::uint64_t address, std::uint64_t bytes) { side(address, bytes, true); });
   return order.next_copy(c.warp);
 }
 
@@ -111,7 +115,8 @@ void AsyncProxy::wait(BlockOrder& order, const WarpPoint& point, std::uint32_t g
   }
 }
 
-void AsyncProxy::access(const BlockOrder& order, const SharedRaces& shared, RaceReport& report, const WarpPoint& point, const Access& a) {
+void AsyncProxy::access(const BlockOrder& order, const SharedRaces& shared, RaceReport& report, const WarpPoint& point,
+                        const Access& a) {
   const Touch touch = touch_of(a);
   const bool writing = writes(touch);
   std::uint32_t fine = kNobody;  // complete for the whole warp

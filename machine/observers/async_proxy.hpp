@@ -1,8 +1,9 @@
 // racecheck of bulk copies on the shared memory of one block: against the generic proxy's accesses, and each other.
 //
-// A copy touches its bytes from its issue until the thread that looks knows it complete: by a wait on its mbarrier for the
-// phase that its bytes counted in, or by its thread's wait for its bulk group, and whatever orders others behind those. What
-// threads wrote through the generic proxy it finds only behind a fence.proxy.async; completion is such a fence by itself.
+// A copy touches its bytes from its issue until the thread that looks knows it complete: by a wait on its mbarrier for
+// the phase that its bytes counted in, or by its thread's wait for its bulk group, and whatever orders others behind
+// those. What threads wrote through the generic proxy it finds only behind a fence.proxy.async; completion is such a
+// fence by itself.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,8 @@ class AsyncProxy {
   void commit(BlockOrder& order, const WarpPoint& point);
   void wait(BlockOrder& order, const WarpPoint& point, std::uint32_t groups_left, bool read);
   // An access through the generic proxy to shared memory.
-  void access(const BlockOrder& order, const SharedRaces& shared, RaceReport& report, const WarpPoint& point, const Access& access);
+  void access(const BlockOrder& order, const SharedRaces& shared, RaceReport& report, const WarpPoint& point,
+              const Access& access);
 
  private:
   static constexpr Stamp kOpen = ~Stamp{0};
@@ -52,8 +54,8 @@ class AsyncProxy {
     return copy.done.upto != kOpen && order.complete(warp, lane, copy.done);
   }
   Party party(const BlockOrder& order, const Copy& copy, bool wrote) const;
-  void judge(const BlockOrder& order, const SharedRaces& shared, RaceReport& report, const Party& now, std::uint32_t number, bool wrote,
-             std::uint64_t address) const;
+  void judge(const BlockOrder& order, const SharedRaces& shared, RaceReport& report, const Party& now,
+             std::uint32_t number, bool wrote, std::uint64_t address) const;
   template <class F>
   void each_cell(std::uint64_t address, std::uint64_t bytes, F&& f);
 

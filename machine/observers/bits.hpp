@@ -49,7 +49,9 @@ class ArenaBits {
   static bool covers(std::uint64_t address) { return in_arena(address); }
   bool all(std::uint64_t address, std::uint64_t bytes) const { return all_set(words_, address - kArenaBase, bytes); }
   bool test(std::uint64_t address) const { return test_bit(words_, address - kArenaBase); }
-  std::uint64_t word(std::uint64_t address) const { return words_[(address - kArenaBase) >> 6]; }  // the 64 bytes around it
+  std::uint64_t word(std::uint64_t address) const {
+    return words_[(address - kArenaBase) >> 6];
+  }  // the 64 bytes around it
   void set(std::uint64_t address, std::uint64_t bytes) { set_bits(words_, address - kArenaBase, bytes); }
   void clear(std::uint64_t address, std::uint64_t bytes) {
     const std::uint64_t first = address - kArenaBase;

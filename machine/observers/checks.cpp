@@ -21,7 +21,10 @@ namespace {
 class CheckSet final : public Checks {
  public:
   CheckSet(const CheckOptions& options, report::Report& report)
-      : options_(options), report_(report), operations_(report), host_(options_, report, written_, kept_, operations_) {}
+      : options_(options),
+        report_(report),
+        operations_(report),
+        host_(options_, report, written_, kept_, operations_) {}
 
   void operation_begin(const Operation& o) override {
     if (options_.racecheck) operations_.begin(o);
@@ -189,7 +192,8 @@ CheckOptions parse_options(std::span<const std::string> tools, const std::map<st
     if (tool == "traffic") options.traffic = true;
     if (!all && tool != "memcheck" && tool != "initcheck" && tool != "racecheck" && tool != "synccheck" &&
         tool != "traffic" && tool != "none")
-      throw std::invalid_argument("unknown tool '" + tool + "': use memcheck, initcheck, racecheck, synccheck, traffic, all or none");
+      throw std::invalid_argument("unknown tool '" + tool +
+                                  "': use memcheck, initcheck, racecheck, synccheck, traffic, all or none");
   }
   for (const auto& [key, value] : settings) {
     if (key != "row_bytes") throw std::invalid_argument("unknown check option '" + key + "'");

@@ -20,12 +20,14 @@ struct CheckOptions {
 };
 
 // `tools` are memcheck, initcheck, racecheck, synccheck, traffic or all (the four sanitizer tools; not traffic).
-// `settings` are the `check.` options: row_bytes=N. Throws std::invalid_argument with one line for what it does not know.
+// `settings` are the `check.` options: row_bytes=N. Throws std::invalid_argument with one line for what it does not
+// know.
 CheckOptions parse_options(std::span<const std::string> tools, const std::map<std::string, std::string>& settings);
 
 class Checks : public Observer {
  public:
-  // Registered live regions (NVTX): inside a heap, only bytes of a region may be touched. Host side, never during a launch.
+  // Registered live regions (NVTX): inside a heap, only bytes of a region may be touched. Host side, never during a
+  // launch.
   virtual void heap_registered(std::uint64_t base, std::uint64_t bytes) = 0;
   virtual void heap_unregistered(std::uint64_t base) = 0;
   virtual void region_registered(std::uint64_t base, std::uint64_t bytes) = 0;

@@ -12,7 +12,9 @@ namespace machine::checks {
 namespace {
 
 // The same access by some of its lanes; `room` holds it where they are not all.
-const Access& of_lanes(const Access& a, Mask lanes, Access& room) { return lanes == a.lanes ? a : room = narrowed(a, lanes); }
+const Access& of_lanes(const Access& a, Mask lanes, Access& room) {
+  return lanes == a.lanes ? a : room = narrowed(a, lanes);
+}
 
 // Calls f(access of one lane) for the lanes that read less, but something.
 template <class F>
@@ -37,7 +39,8 @@ bool is_strong(const Access& a) {
 
 }  // namespace
 
-Chunk::Chunk(const CheckOptions& options, const LaunchInfo& launch, const Regions& regions, ArenaBits& written, const Kept& kept, bool waits)
+Chunk::Chunk(const CheckOptions& options, const LaunchInfo& launch, const Regions& regions, ArenaBits& written,
+             const Kept& kept, bool waits)
     : options_(options),
       launch_(launch),
       waits_(waits),
@@ -47,7 +50,8 @@ Chunk::Chunk(const CheckOptions& options, const LaunchInfo& launch, const Region
       global_races_(launch, race_report_, pages_, options.racecheck),
       traffic_(regions, options.row_bytes) {}
 
-// What only the running blocks need goes back at once, for the chunk that this thread runs next: it is in the nearest cache.
+// What only the running blocks need goes back at once, for the chunk that this thread runs next: it is in the nearest
+// cache.
 void Chunk::chunk_end() {
   global_races_.finish();
   // A grid with many blocks at a time does not keep the shadows of all of them.
@@ -94,7 +98,8 @@ void Chunk::shared(const WarpPoint& point, const Access& a, const Extent& extent
   if (!options_.racecheck) return;
   Slot& slot = slot_of(point);
   slot.shared.access(slot.order, race_report_, point, a, extent);
-  if (slot.bulk) [[unlikely]] slot.proxy->access(slot.order, slot.shared, race_report_, point, a);
+  if (slot.bulk) [[unlikely]]
+    slot.proxy->access(slot.order, slot.shared, race_report_, point, a);
   if (is_strong(a)) strong_.access(slot.order, point, a);
 }
 
@@ -106,7 +111,9 @@ Mask Chunk::access(const WarpPoint& point, const Access& a) {
     case Space::global:
       if (options_.memcheck) on = memcheck_.global(point, a, extent);
       // Nobody writes the parameters of a launch, and all of them are written.
-      if (on == 0 || (a.kind == AccessKind::load && launch_.params && launch_.params->contains(extent.low, extent.bytes()))) return on;
+      if (on == 0 ||
+          (a.kind == AccessKind::load && launch_.params && launch_.params->contains(extent.low, extent.bytes())))
+        return on;
       if (on == a.lanes) {
         global(point, a, extent);
       } else {
@@ -128,8 +135,7 @@ Mask Chunk::access(const WarpPoint& point, const Access& a) {
       if (options_.initcheck && on != 0) initcheck_.local(point, on == a.lanes ? a : narrowed(a, on));
       return on;
     case Space::param:
-    case Space::constant:
-      return options_.memcheck ? memcheck_.global(point, a, extent) : on;
+    case Space::constant: return options_.memcheck ? memcheck_.global(point, a, extent) : on;
   }
   return on;
 }
@@ -176,8 +182,12 @@ void Chunk::async_issue(const WarpPoint& point, const AsyncCopy& copy) {
   if (!options_.racecheck) return;
   Slot& slot = slot_of(point);
   Access room;
-  if (copy.whole != 0) global_races_.async_access(slot.order, point, of_lanes(copy.source, copy.whole, room), Touch::async_read, slot.order.async_stamp(point.warp));
-  each_short_source(copy, copy.lanes, [&](const Access& part) { global_races_.async_access(slot.order, point, part, Touch::async_read, slot.order.async_stamp(point.warp)); });
+  if (copy.whole != 0)
+    global_races_.async_access(slot.order, point, of_lanes(copy.source, copy.whole, room), Touch::async_read,
+                               slot.order.async_stamp(point.warp));
+  each_short_source(copy, copy.lanes, [&](const Access& part) {
+    global_races_.async_access(slot.order, point, part, Touch::async_read, slot.order.async_stamp(point.warp));
+  });
   slot.shared.async_write(slot.order, race_report_, point, copy.destination, extent_of(copy.destination));
 }
 
@@ -213,7 +223,8 @@ Mask Chunk::async_land(const WarpPoint& point, const AsyncCopy& copy, Mask lanes
   if (!options_.racecheck)
     for (Mask rest = on; rest != 0; rest &= rest - 1) {
       const unsigned lane = static_cast<unsigned>(std::countr_zero(rest));
-      if (copy.source_bytes[lane] != 0) GlobalRaces::mark_read(copy.source.address[lane], copy.source_bytes[lane], pages_);
+      if (copy.source_bytes[lane] != 0)
+        GlobalRaces::mark_read(copy.source.address[lane], copy.source_bytes[lane], pages_);
     }
   if (options_.traffic) traffic_.landed(copy, on);
   return on;
@@ -267,7 +278,8 @@ Following Chunk::following() const {
 }
 
 void Chunk::undefined_used(const WarpPoint& point, UndefinedUse use, Mask lanes, const Origin& origin) {
-  if (origin.kind == Origin::Kind::absent ? options_.synccheck : options_.initcheck) initcheck_.used(point, use, lanes, origin);
+  if (origin.kind == Origin::Kind::absent ? options_.synccheck : options_.initcheck)
+    initcheck_.used(point, use, lanes, origin);
 }
 
 void Chunk::dependency_wait(const WarpPoint& point) { slot_of(point).waited |= 1u << point.warp; }

@@ -21,7 +21,8 @@ namespace machine::checks {
 
 class Chunk final : public Observer {
  public:
-  Chunk(const CheckOptions& options, const LaunchInfo& launch, const Regions& regions, ArenaBits& written, const Kept& kept, bool waits);
+  Chunk(const CheckOptions& options, const LaunchInfo& launch, const Regions& regions, ArenaBits& written,
+        const Kept& kept, bool waits);
 
   std::unique_ptr<Observer> fork(std::uint64_t) override { return nullptr; }
   bool join(std::span<const std::unique_ptr<Observer>>) override { return true; }

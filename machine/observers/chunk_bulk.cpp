@@ -42,17 +42,23 @@ bool Chunk::bulk_issue(const WarpPoint& point, const BulkCopy& copy) {
   }
   const bool atomic = copy.reduces;
   const auto touch = [&](std::uint64_t address, std::uint64_t bytes, Touch how) {
-    each_part(how == Touch::async_read ? AccessKind::load : atomic ? AccessKind::reduction : AccessKind::store, copy.lane, address, bytes,
-              [&](const Access& a) {
+    each_part(how == Touch::async_read ? AccessKind::load
+              : atomic                 ? AccessKind::reduction
+                                       : AccessKind::store,
+              copy.lane, address, bytes, [&](const Access& a) {
                 global_races_.async_access(slot.order, point, a, how, stamp, copy.element);
-                if (waits_ && (slot.waited >> point.warp & 1) == 0) GlobalRaces::mark_as(how, a, point, slot.order.block(), early_);
+                if (waits_ && (slot.waited >> point.warp & 1) == 0)
+                  GlobalRaces::mark_as(how, a, point, slot.order.block(), early_);
                 if (options_.traffic) traffic_.global(a);
               });
     bytes_ += bytes;
   };
-  if (!copy.reads_shared() && !copy.registers) copy.each_source([&](std::uint64_t address, std::uint64_t bytes) { touch(address, bytes, Touch::async_read); });
+  if (!copy.reads_shared() && !copy.registers)
+    copy.each_source([&](std::uint64_t address, std::uint64_t bytes) { touch(address, bytes, Touch::async_read); });
   if (!copy.writes_shared())
-    copy.each_destination([&](std::uint64_t address, std::uint64_t bytes) { touch(address, bytes, atomic ? Touch::atomic : Touch::async_write); });
+    copy.each_destination([&](std::uint64_t address, std::uint64_t bytes) {
+      touch(address, bytes, atomic ? Touch::atomic : Touch::async_write);
+    });
   return true;
 }
 

@@ -45,7 +45,8 @@ inline Extent extent_of(const Access& a) {
 // Only for accesses that are aligned to their width.
 inline bool fills(const Access& a, const Extent& e) {
   if (a.shape == Shape::contiguous) return true;
-  const unsigned lanes = static_cast<unsigned>(std::popcount(a.lanes)), shift = static_cast<unsigned>(std::countr_zero(a.width));
+  const unsigned lanes = static_cast<unsigned>(std::popcount(a.lanes)),
+                 shift = static_cast<unsigned>(std::countr_zero(a.width));
   if (e.bytes() != std::uint64_t{a.width} * lanes) return false;
   Mask places = 0;
 #if defined(__AVX512F__)
@@ -53,7 +54,8 @@ inline bool fills(const Access& a, const Extent& e) {
   __m512i found = _mm512_setzero_si512();
   for (unsigned g = 0; g < 4; ++g) {
     const __m512i place = _mm512_srli_epi64(_mm512_sub_epi64(_mm512_loadu_si512(a.address + 8 * g), low), shift);
-    found = _mm512_mask_or_epi64(found, static_cast<__mmask8>(a.lanes >> (8 * g)), found, _mm512_sllv_epi64(one, place));
+    found =
+        _mm512_mask_or_epi64(found, static_cast<__mmask8>(a.lanes >> (8 * g)), found, _mm512_sllv_epi64(one, place));
   }
   places = static_cast<Mask>(_mm512_reduce_or_epi64(found));
 #else
@@ -87,7 +89,8 @@ inline Mask repeats_of(const std::uint64_t* address) {
   for (unsigned g = 0; g < 4; ++g) {
     const __mmask8 inside = g == 0 ? 0xfe : 0xff;  // nothing lies before lane 0
     const __m512i before = _mm512_maskz_loadu_epi64(inside, address + 8 * g - 1);
-    same |= static_cast<Mask>(_mm512_mask_cmpeq_epi64_mask(inside, _mm512_loadu_si512(address + 8 * g), before)) << (8 * g);
+    same |= static_cast<Mask>(_mm512_mask_cmpeq_epi64_mask(inside, _mm512_loadu_si512(address + 8 * g), before))
+            << (8 * g);
   }
 #else
   for (unsigned l = 1; l < kWarp; ++l) same |= static_cast<Mask>(address[l] == address[l - 1]) << l;

@@ -22,7 +22,8 @@ void HostSide::end(const Operation&) {
   source_.reset();
 }
 
-void HostSide::invalid(AccessKind kind, std::uint64_t address, std::uint64_t bytes, const Object* object, const char* why) {
+void HostSide::invalid(AccessKind kind, std::uint64_t address, std::uint64_t bytes, const Object* object,
+                       const char* why) {
   report::Finding f;
   f.check = "memcheck";
   const bool writes = kind == AccessKind::store;
@@ -44,7 +45,8 @@ bool HostSide::access(std::uint64_t operation, AccessKind kind, std::uint64_t ad
   const bool writes = kind == AccessKind::store;
   if (!object || !object->contains(address, span)) {
     if (options_.memcheck)
-      invalid(kind, object ? object->base + object->size : address, bytes * rows, object ? object : AddressSpace::instance().nearest(address),
+      invalid(kind, object ? object->base + object->size : address, bytes * rows,
+              object ? object : AddressSpace::instance().nearest(address),
               object ? "the range starts inside its object and ends past it" : "the range starts in no object");
     return false;
   }
@@ -78,7 +80,8 @@ void HostSide::check_overlap(const Range& to) {
     f.check = "racecheck";
     f.family = "race";
     f.kind = "Copy between overlapping ranges";
-    f.message = current_.name + " reads and writes the same bytes, in no order: what arrives may be copied or overwritten already";
+    f.message = current_.name +
+                " reads and writes the same bytes, in no order: what arrives may be copied or overwritten already";
     f.remedy = "copy by way of memory that overlaps neither range, or in pieces that do not overlap";
     f.address = describe_address(*common, AddressSpace::instance().find(*common));
     f.sites.emplace_back().host = current_.name;
@@ -94,17 +97,22 @@ void HostSide::copied_to_device(const Range& to) {
   for (std::uint64_t row = 0; row < to.rows; ++row) written_.set(to.address + row * to.pitch, to.bytes);
   if (same_size) {
     const Range& from = *source_;
-    const Object *from_object = AddressSpace::instance().find(from.address), *to_object = AddressSpace::instance().find(to.address);
+    const Object *from_object = AddressSpace::instance().find(from.address),
+                 *to_object = AddressSpace::instance().find(to.address);
     bool all = true;
-    for (std::uint64_t row = 0; row < from.rows && all; ++row) all = written_.all(from.address + row * from.pitch, from.bytes);
+    for (std::uint64_t row = 0; row < from.rows && all; ++row)
+      all = written_.all(from.address + row * from.pitch, from.bytes);
     for (std::uint64_t i = 0; i < to.bytes * to.rows && !all; ++i) {
-      const std::uint64_t source = from.address + i / from.bytes * from.pitch + i % from.bytes, there = to.address + i / to.bytes * to.pitch + i % to.bytes;
+      const std::uint64_t source = from.address + i / from.bytes * from.pitch + i % from.bytes,
+                          there = to.address + i / to.bytes * to.pitch + i % to.bytes;
       if (written_.test(source)) continue;
       written_.clear(there, 1);
       if (const auto at = kept_.partial.find(source); at != kept_.partial.end()) kept_.partial[there] = at->second;
       else kept_.partial.erase(there);
-      if (const auto at = kept_.stored.find(Kept::granule(source)); at != kept_.stored.end()) kept_.stored[Kept::granule(there)] = at->second;
-      if (from_object != nullptr && to_object != nullptr) kept_.widest[to_object->id] = std::max(kept_.widest[to_object->id], kept_.widest[from_object->id]);
+      if (const auto at = kept_.stored.find(Kept::granule(source)); at != kept_.stored.end())
+        kept_.stored[Kept::granule(there)] = at->second;
+      if (from_object != nullptr && to_object != nullptr)
+        kept_.widest[to_object->id] = std::max(kept_.widest[to_object->id], kept_.widest[from_object->id]);
     }
   }
   source_.reset();
@@ -129,8 +137,10 @@ void HostSide::unwritten(const Range& from, std::uint64_t first, std::uint64_t m
   f.check = "initcheck";
   f.kind = "Uninitialized memory copied to the host by " + current_.name;
   f.message = missing == all ? "nothing has written any of the " + std::to_string(all) + " bytes that are copied"
-                             : "nothing has written " + std::to_string(missing) + " of the " + std::to_string(all) + " bytes that are copied";
-  f.remedy = "check that the kernel that should write them ran, ran first, and covers them all; or copy only what was written";
+                             : "nothing has written " + std::to_string(missing) + " of the " + std::to_string(all) +
+                                   " bytes that are copied";
+  f.remedy =
+      "check that the kernel that should write them ran, ran first, and covers them all; or copy only what was written";
   f.address = describe_address(first, AddressSpace::instance().find(first));
   report::Site site;
   site.host = current_.name;
@@ -141,7 +151,8 @@ void HostSide::unwritten(const Range& from, std::uint64_t first, std::uint64_t m
 void HostSide::undefined(const KeptOrigin& origin, std::uint64_t missing) {
   report::Finding f = origin.finding;
   if (f.check == "synccheck" && !options_.synccheck) return;
-  f.message += ", and " + std::to_string(missing) + " bytes that the host copies depend on " + (f.address.empty() ? "it" : "them");
+  f.message += ", and " + std::to_string(missing) + " bytes that the host copies depend on " +
+               (f.address.empty() ? "it" : "them");
   report::Site site;
   site.host = current_.name;
   f.sites.push_back(std::move(site));
@@ -155,7 +166,8 @@ struct Hole {
   std::uint64_t address, offset, bytes;
 };
 
-// Whether the same holes come again at one distance from the beginning to the end, as the padding of an array of structs does.
+// Whether the same holes come again at one distance from the beginning to the end, as the padding of an array of
+// structs does.
 bool recurs(const std::vector<Hole>& holes, std::uint64_t all) {
   for (std::size_t step = 1; step <= 4 && step < holes.size(); ++step) {
     const std::uint64_t period = holes[step].offset - holes[0].offset;
@@ -169,18 +181,21 @@ bool recurs(const std::vector<Hole>& holes, std::uint64_t all) {
 
 }  // namespace
 
-// Whether the holes are the ends of all structs of an array whose alignment makes them more than twice as large as their members.
+// Whether the holes are the ends of all structs of an array whose alignment makes them more than twice as large as
+// their members.
 bool end_structs(const std::vector<Hole>& holes, std::uint64_t all, std::uint64_t array, unsigned strides) {
   if (holes.empty() || all % holes.size() != 0) return false;
   const std::uint64_t stride = all / holes.size();
   if (!std::has_single_bit(stride) || (strides & stride) == 0) return false;
   return std::all_of(holes.begin(), holes.end(), [&](const Hole& h) {
-    return h.bytes == holes[0].bytes && h.bytes < stride && h.bytes >= stride / 2 && (h.address + h.bytes - array) % stride == 0;
+    return h.bytes == holes[0].bytes && h.bytes < stride && h.bytes >= stride / 2 &&
+           (h.address + h.bytes - array) % stride == 0;
   });
 }
 
-// A hole is reported unless it can be the padding of a struct. That is shorter than the alignment which makes it: than an
-// element that was stored there; or, where the struct itself is aligned, it recurs with every struct, and is short or its end.
+// A hole is reported unless it can be the padding of a struct. That is shorter than the alignment which makes it: than
+// an element that was stored there; or, where the struct itself is aligned, it recurs with every struct, and is short
+// or its end.
 void HostSide::copied_to_host(const Range& from) {
   std::vector<Hole> holes, wide;  // those that may be padding because they recur; those that are none
   const auto add = [&](const Hole& h) {
@@ -206,12 +221,13 @@ void HostSide::copied_to_host(const Range& from) {
   add(open);
   const Object* object = AddressSpace::instance().find(from.address);
   const auto strides = kept_.strides.find(object ? object->id : 0);
-  if (holes.empty() && strides != kept_.strides.end() && std::none_of(wide.begin(), wide.end(), [&](const Hole& h) { return is_computed(h.address); }) &&
+  if (holes.empty() && strides != kept_.strides.end() &&
+      std::none_of(wide.begin(), wide.end(), [&](const Hole& h) { return is_computed(h.address); }) &&
       end_structs(wide, from.bytes * from.rows, object->base, strides->second))
     return;
   if (!wide.empty() || !recurs(holes, from.bytes * from.rows)) wide.insert(wide.end(), holes.begin(), holes.end());
-  std::uint64_t missing = 0, first = ~std::uint64_t{0};       // of what nobody wrote
-  std::map<const KeptOrigin*, std::uint64_t> stored;  // bytes of undefined values that kernels stored
+  std::uint64_t missing = 0, first = ~std::uint64_t{0};  // of what nobody wrote
+  std::map<const KeptOrigin*, std::uint64_t> stored;     // bytes of undefined values that kernels stored
   for (const Hole& h : wide)
     for (std::uint64_t at = h.address; at < h.address + h.bytes; ++at) {
       if (const KeptOrigin* origin = kept_.stored.empty() ? nullptr : kept_.origin_at(at)) ++stored[origin];

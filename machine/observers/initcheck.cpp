@@ -63,11 +63,13 @@ std::uint64_t Initcheck::written_bits(std::uint64_t address, const PageMap* page
 bool Initcheck::all_written(std::uint64_t address, std::uint64_t bytes, const PageMap* pages) const {
   if (!any_undefined_ && written_.all(address, bytes)) return true;
   std::uint64_t missing = 0;
-  for_each_word(address, bytes, [&](std::uint64_t w, std::uint64_t mask) { missing |= mask & ~written_bits(w * 64, pages); });
+  for_each_word(address, bytes,
+                [&](std::uint64_t w, std::uint64_t mask) { missing |= mask & ~written_bits(w * 64, pages); });
   return missing == 0;
 }
 
-// Whether all that the lanes touch was written before this chunk. Lanes of aligned accesses lie in one word of bits each.
+// Whether all that the lanes touch was written before this chunk. Lanes of aligned accesses lie in one word of bits
+// each.
 bool Initcheck::all_written(const Access& a, const Extent& extent) const {
   if (extent.bytes() <= kClose && written_.all(extent.low, extent.bytes())) return true;
   if (a.shape != Shape::scattered) return false;
@@ -78,7 +80,8 @@ bool Initcheck::all_written(const Access& a, const Extent& extent) const {
   const __m512i base = all_lanes(kArenaBase), first = all_lanes(any), mask = all_lanes(own);
   __mmask8 bad = 0;
   for (unsigned g = 0; g < 4; ++g) {
-    const __m512i address = _mm512_mask_loadu_epi64(first, static_cast<__mmask8>(a.lanes >> (8 * g)), a.address + 8 * g);
+    const __m512i address =
+        _mm512_mask_loadu_epi64(first, static_cast<__mmask8>(a.lanes >> (8 * g)), a.address + 8 * g);
     const __m512i at = _mm512_sub_epi64(address, base), bit = _mm512_and_epi64(at, all_lanes(63));
     const __m512i bits = _mm512_srlv_epi64(_mm512_i64gather_epi64(_mm512_srli_epi64(at, 6), words, 8), bit);
     bad |= _mm512_cmpneq_epi64_mask(_mm512_and_epi64(bits, mask), mask);
@@ -100,7 +103,8 @@ bool Initcheck::clean(const Access& a, const Extent& extent, const PageMap* page
   if (a.shape == Shape::uniform) return all_written(a.address[a.first_lane()], a.width, pages);
   if (!any_undefined_ && all_written(a, extent)) return true;
   bool all = true;
-  a.for_each_run([&](std::uint64_t address, std::uint64_t bytes, Mask) { all = all && all_written(address, bytes, pages); });
+  a.for_each_run(
+      [&](std::uint64_t address, std::uint64_t bytes, Mask) { all = all && all_written(address, bytes, pages); });
   return all;
 }
 
@@ -128,7 +132,8 @@ Origin Initcheck::origin_at(const WarpPoint& point, unsigned lane, std::uint64_t
   return {place, point.pc, warp, its_lane, Origin::Kind::memory, false};
 }
 
-bool Initcheck::read(const WarpPoint& point, unsigned lane, std::uint64_t address, unsigned bytes, const PageMap* pages, Undefined& to) const {
+bool Initcheck::read(const WarpPoint& point, unsigned lane, std::uint64_t address, unsigned bytes, const PageMap* pages,
+                     Undefined& to) const {
   std::uint64_t first = 0;
   for (unsigned b = 0; b < bytes; ++b) {
     const std::uint8_t open = undefined_byte(address + b, pages);
@@ -162,7 +167,8 @@ void Initcheck::mark(std::uint64_t address, std::uint64_t bytes, bool defined, P
 }
 
 // Bytes of which some bits are undefined.
-void Initcheck::write(const WarpPoint& point, std::uint64_t address, const std::uint8_t* bits, unsigned bytes, const Origin& origin, PageMap* pages) {
+void Initcheck::write(const WarpPoint& point, std::uint64_t address, const std::uint8_t* bits, unsigned bytes,
+                      const Origin& origin, PageMap* pages) {
   mark(address, bytes, true, pages);
   bool any = false;
   for (unsigned b = 0; b < bytes; ++b) {
@@ -209,7 +215,8 @@ void Initcheck::atomic(const WarpPoint& point, const Access& a, const Extent& ex
     for (unsigned b = 0; b < a.width; ++b) {
       const std::uint8_t before = out.bits[lane][b];
       const Component& data = a.data[b / size];
-      const auto value = static_cast<std::uint8_t>(data.base != nullptr ? data.base[lane * data.stride + b % size] : std::byte{0});
+      const auto value =
+          static_cast<std::uint8_t>(data.base != nullptr ? data.base[lane * data.stride + b % size] : std::byte{0});
       switch (a.merge) {
         case Merge::replace: now[b] = operand[b]; break;
         case Merge::and_: now[b] = operand[b] | (before & value); break;
@@ -260,7 +267,9 @@ void Initcheck::function_entered(const WarpPoint& point) {
 }
 
 void Initcheck::stack_grown(const WarpPoint& point, const GrownStack::Array& grown) {
-  each_lane(grown.lanes, [&](unsigned lane) { forget_local(point, Mask{1} << lane, grown.base[lane], grown.base[lane] + grown.size[lane]); });
+  each_lane(grown.lanes, [&](unsigned lane) {
+    forget_local(point, Mask{1} << lane, grown.base[lane], grown.base[lane] + grown.size[lane]);
+  });
 }
 
 void Initcheck::forget_local(const WarpPoint& point, Mask lanes, std::uint64_t begin, std::uint64_t end) {
@@ -328,14 +337,18 @@ void Initcheck::local(const WarpPoint& point, const Access& a) {
         local_places_[point.pc] = describe_address(offset + first, array ? &*array : nullptr);
       }
       const auto at = bits.stored.find(of_lane((offset + first) >> 2, lane));
-      a.undefined->origins[lane] = at != bits.stored.end() ? at->second
-                                                           : Origin{offset + first, point.pc, static_cast<std::uint8_t>(point.warp),
-                                                                    static_cast<std::uint8_t>(lane), Origin::Kind::local, false};
+      a.undefined->origins[lane] = at != bits.stored.end() ? at->second : Origin{offset + first,
+                                                                                 point.pc,
+                                                                                 static_cast<std::uint8_t>(point.warp),
+                                                                                 static_cast<std::uint8_t>(lane),
+                                                                                 Origin::Kind::local,
+                                                                                 false};
     });
   });
 }
 
-void Initcheck::landed(const WarpPoint& point, const AsyncCopy& copy, const Side& source, const Side& destination, PageMap& pages) {
+void Initcheck::landed(const WarpPoint& point, const AsyncCopy& copy, const Side& source, const Side& destination,
+                       PageMap& pages) {
   const auto& [to, room] = destination;
   if (fills(to, room)) written_.set(room.low, room.bytes());
   else to.for_each_run([&](std::uint64_t at, std::uint64_t bytes, Mask) { written_.set(at, bytes); });
@@ -344,7 +357,8 @@ void Initcheck::landed(const WarpPoint& point, const AsyncCopy& copy, const Side
   if (const Mask whole = source.access.lanes & rest; whole != 0 && !any_undefined_) {
     const auto& [from, extent] = source;
     const Object* object = AddressSpace::instance().find(extent.low);
-    if (object && object->contains(extent.low, extent.bytes()) && (!begins_unwritten(object->kind) || all_written(from, extent)))
+    if (object && object->contains(extent.low, extent.bytes()) &&
+        (!begins_unwritten(object->kind) || all_written(from, extent)))
       rest &= ~whole;
   }
   each_lane(rest, [&](unsigned lane) { landed(point, copy, lane, pages); });

@@ -1,12 +1,13 @@
 // initcheck: nothing depends on what nobody has written, in global, shared and local memory and in registers.
 //
-// Undefined bits are followed as in Valgrind's memcheck. Here is what memory holds: a bit a byte says whether it is defined;
-// bytes that are undefined in part, and where stored undefined values come from, are kept beside. A load gives the
-// bits to execution, which follows them through registers, and takes them back with what it stores. An undefined value is
-// reported where it decides something, with the place where it was read first; a host that reads it is host_side.cpp's.
+// Undefined bits are followed as in Valgrind's memcheck. Here is what memory holds: a bit a byte says whether it is
+// defined; bytes that are undefined in part, and where stored undefined values come from, are kept beside. A load gives
+// the bits to execution, which follows them through registers, and takes them back with what it stores. An undefined
+// value is reported where it decides something, with the place where it was read first; a host that reads it is
+// host_side.cpp's.
 //
-// Memory of symbols, parameters, pinned, managed and registered memory counts as written: the program that loads it, or the
-// host without telling, may have written it.
+// Memory of symbols, parameters, pinned, managed and registered memory counts as written: the program that loads it, or
+// the host without telling, may have written it.
 #pragma once
 
 #include <array>
@@ -15,10 +16,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "events/observer.hpp"
 #include "observers/bits.hpp"
 #include "observers/extent.hpp"
 #include "observers/kept.hpp"
-#include "events/observer.hpp"
 #include "observers/pages.hpp"
 #include "observers/sink.hpp"
 
@@ -37,12 +38,14 @@ class Initcheck {
   void local(const WarpPoint& point, const Access& access);
   void stack_grown(const WarpPoint& point, const GrownStack::Array& grown);
   void function_entered(const WarpPoint& point);  // its arrays are unwritten, whatever an earlier call left there
-  // A cp.async lands: its source is read, zeros fill up the rest of its destination. `source`: of the lanes that read all.
+  // A cp.async lands: its source is read, zeros fill up the rest of its destination. `source`: of the lanes that read
+  // all.
   struct Side {
     const Access& access;
     const Extent& extent;
   };
-  void landed(const WarpPoint& point, const AsyncCopy& copy, const Side& source, const Side& destination, PageMap& pages);
+  void landed(const WarpPoint& point, const AsyncCopy& copy, const Side& source, const Side& destination,
+              PageMap& pages);
   void landed(const WarpPoint& point, const BulkCopy& copy, PageMap& pages);
   // A bulk copy that reduces is issued.
   void reduced(const WarpPoint& point, const BulkCopy& copy, PageMap& pages);
@@ -70,12 +73,14 @@ class Initcheck {
   Origin origin_at(const WarpPoint& point, unsigned lane, std::uint64_t address) const;
   Origin origin_of(const WarpPoint& point, const Stored& stored) const;
   // What lane `lane` reads there, into `to`. False: all of it is defined.
-  bool read(const WarpPoint& point, unsigned lane, std::uint64_t address, unsigned bytes, const PageMap* pages, Undefined& to) const;
+  bool read(const WarpPoint& point, unsigned lane, std::uint64_t address, unsigned bytes, const PageMap* pages,
+            Undefined& to) const;
   void load(const WarpPoint& point, const Access& access, const Extent& extent, const PageMap* pages);
   void store(const WarpPoint& point, const Access& access, PageMap* pages);
   void atomic(const WarpPoint& point, const Access& access, const Extent& extent, PageMap* pages);
   void mark(std::uint64_t address, std::uint64_t bytes, bool defined, PageMap* pages);
-  void write(const WarpPoint& point, std::uint64_t address, const std::uint8_t* bits, unsigned bytes, const Origin& origin, PageMap* pages);
+  void write(const WarpPoint& point, std::uint64_t address, const std::uint8_t* bits, unsigned bytes,
+             const Origin& origin, PageMap* pages);
   report::Finding describe(const Origin& origin, std::uint64_t block) const;
   const Object* variable_at(std::uint64_t offset) const;
 
@@ -92,10 +97,10 @@ class Initcheck {
   const Kept& kept_;
   Object dynamic_;
   static std::uint64_t local_key(const WarpPoint& p) { return std::uint64_t{p.block->slot} << 6 | p.warp; }
-  bool any_undefined_ = false;     // some page has bytes whose last write stored undefined bits
+  bool any_undefined_ = false;  // some page has bytes whose last write stored undefined bits
   std::unordered_map<std::uint64_t, std::uint8_t> partial_;
   std::unordered_map<std::uint64_t, Stored> stored_;
-  std::unordered_map<std::uint64_t, LocalBits> local_;  // by slot and warp
+  std::unordered_map<std::uint64_t, LocalBits> local_;           // by slot and warp
   std::unordered_map<std::uint32_t, std::string> local_places_;  // by load: the first unwritten byte that it met
 };
 

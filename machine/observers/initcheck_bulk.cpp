@@ -20,18 +20,23 @@ void Initcheck::landed(const WarpPoint& point, const BulkCopy& copy, PageMap& pa
   copy.each_source([&](std::uint64_t address, std::uint64_t bytes) {
     clean = clean && ((!on_chip(address) && !counts(address)) || all_written(address, bytes, pages_of(address)));
   });
-  const bool tracked = !on_chip(copy.pieces.empty() ? 0 : copy.pieces.front().to) ? counts(copy.pieces.empty() ? 0 : copy.pieces.front().to) : true;
+  const bool tracked = !on_chip(copy.pieces.empty() ? 0 : copy.pieces.front().to)
+                           ? counts(copy.pieces.empty() ? 0 : copy.pieces.front().to)
+                           : true;
   if (!tracked) return;
   if (clean) {
     // A reduction leaves undefined what its destination lacked.
-    if (!copy.reduces) copy.each_destination([&](std::uint64_t address, std::uint64_t bytes) { mark(address, bytes, true, pages_of(address)); });
+    if (!copy.reduces)
+      copy.each_destination(
+          [&](std::uint64_t address, std::uint64_t bytes) { mark(address, bytes, true, pages_of(address)); });
     return;
   }
   copy.each_chunk([&](std::uint64_t from, std::uint64_t to, std::uint32_t bytes) {
     for (std::uint32_t at = 0; at < bytes; at += kMostBytes) {
       const std::uint32_t n = std::min(kMostBytes, bytes - at);
       Undefined found;
-      const bool open = from != 0 && (on_chip(from) || counts(from)) && read(point, copy.lane, from + at, n, pages_of(from), found);
+      const bool open =
+          from != 0 && (on_chip(from) || counts(from)) && read(point, copy.lane, from + at, n, pages_of(from), found);
       if (open) write(point, to + at, found.bits[copy.lane].data(), n, found.origins[copy.lane], pages_of(to));
       else if (!copy.reduces) mark(to + at, n, true, pages_of(to));
     }

@@ -1,4 +1,5 @@
-// What initcheck says of an undefined value: where it was read first, what it decides; and what of that outlives the launch.
+// What initcheck says of an undefined value: where it was read first, what it decides; and what of that outlives the
+// launch.
 #include "exec/machine.hpp"
 #include "memory/address_space.hpp"
 #include "observers/initcheck.hpp"
@@ -16,8 +17,12 @@ std::string size_words(const std::string& text) {
   const std::size_t type = opcode.rfind('.');
   if (type == std::string::npos || opcode.compare(0, 2, "ld") != 0 || opcode.size() < type + 3) return "";
   unsigned bits = 0;
-  for (std::size_t k = type + 2; k < opcode.size() && opcode[k] >= '0' && opcode[k] <= '9'; ++k) bits = bits * 10 + static_cast<unsigned>(opcode[k] - '0');
-  const unsigned parts = opcode.find(".v2.") != std::string::npos ? 2 : opcode.find(".v4.") != std::string::npos ? 4 : opcode.find(".v8.") != std::string::npos ? 8 : 1;
+  for (std::size_t k = type + 2; k < opcode.size() && opcode[k] >= '0' && opcode[k] <= '9'; ++k)
+    bits = bits * 10 + static_cast<unsigned>(opcode[k] - '0');
+  const unsigned parts = opcode.find(".v2.") != std::string::npos   ? 2
+                         : opcode.find(".v4.") != std::string::npos ? 4
+                         : opcode.find(".v8.") != std::string::npos ? 8
+                                                                    : 1;
   if (opcode.find("matrix") != std::string::npos || bits < 8) return "";
   return " of size " + std::to_string(bits / 8 * parts) + (bits * parts == 8 ? " byte" : " bytes");
 }
@@ -61,12 +66,15 @@ report::Finding Initcheck::describe(const Origin& origin, std::uint64_t block) c
     case Origin::Kind::absent:
       f.check = "synccheck";
       f.kind = "Shuffle reads a lane outside the mask";
-      f.message = "the shuffle reads a lane that takes no part (widen the mask, or clamp the source lane to it); what it gives is undefined";
+      f.message =
+          "the shuffle reads a lane that takes no part (widen the mask, or clamp the source lane to it); what it gives "
+          "is undefined";
       break;
     case Origin::Kind::kept: return kept_.origins[origin.address].finding;
   }
   f.sites.push_back(site_of(launch_, block, origin.warp == kNoThread ? 0 : origin.warp, origin.lane, origin.pc));
-  if (origin.kind == Origin::Kind::memory || origin.kind == Origin::Kind::local) f.kind += size_words(f.sites.back().location.text);
+  if (origin.kind == Origin::Kind::memory || origin.kind == Origin::Kind::local)
+    f.kind += size_words(f.sites.back().location.text);
   if (origin.warp == kNoThread) f.sites.back().has_thread = false;
   return f;
 }
@@ -78,8 +86,11 @@ void Initcheck::used(const WarpPoint& point, UndefinedUse use, Mask lanes, const
                    static_cast<unsigned>(std::popcount(lanes))))
     return;
   report::Finding f = describe(origin, point.block->index);
-  f.message += std::string(", and ") + use_words(use) + (origin.kind == Origin::Kind::unwritten || origin.kind == Origin::Kind::absent ? "it" : "them");
-  if (kept || point.pc != origin.pc) f.sites.push_back(site_of(launch_, point.block->index, point.warp, static_cast<unsigned>(std::countr_zero(lanes)), point.pc));
+  f.message += std::string(", and ") + use_words(use) +
+               (origin.kind == Origin::Kind::unwritten || origin.kind == Origin::Kind::absent ? "it" : "them");
+  if (kept || point.pc != origin.pc)
+    f.sites.push_back(
+        site_of(launch_, point.block->index, point.warp, static_cast<unsigned>(std::countr_zero(lanes)), point.pc));
   sink_.add(std::move(f));
 }
 

@@ -10,7 +10,8 @@
 
 namespace machine::checks {
 
-// An origin in words, as the kernel may be gone when it is told. `finding` lacks the place where the value decides something.
+// An origin in words, as the kernel may be gone when it is told. `finding` lacks the place where the value decides
+// something.
 struct KeptOrigin {
   report::Finding finding;
   bool computed = false;
@@ -18,11 +19,12 @@ struct KeptOrigin {
 };
 
 struct Kept {
-  std::unordered_map<std::uint64_t, std::uint8_t> partial;   // undefined bits of bytes that are undefined in part
-  std::unordered_map<std::uint64_t, std::uint32_t> stored;   // by address / 64: what was stored there last, in `origins`
+  std::unordered_map<std::uint64_t, std::uint8_t> partial;  // undefined bits of bytes that are undefined in part
+  std::unordered_map<std::uint64_t, std::uint32_t> stored;  // by address / 64: what was stored there last, in `origins`
   std::vector<KeptOrigin> origins;
-  std::unordered_map<std::uint32_t, unsigned> widest;        // by object: widest element that a kernel stored, in bytes
-  std::unordered_map<std::uint32_t, unsigned> strides;       // by object: sizes of structs that a kernel stored to, powers of two
+  std::unordered_map<std::uint32_t, unsigned> widest;  // by object: widest element that a kernel stored, in bytes
+  std::unordered_map<std::uint32_t, unsigned>
+      strides;  // by object: sizes of structs that a kernel stored to, powers of two
 
   static constexpr std::uint64_t granule(std::uint64_t address) { return address >> 6; }
   const KeptOrigin* origin_at(std::uint64_t address) const {
@@ -31,7 +33,8 @@ struct Kept {
   }
   void forget(std::uint64_t address, std::uint64_t bytes) {
     std::erase_if(partial, [=](const auto& e) { return e.first - address < bytes; });
-    std::erase_if(stored, [=](const auto& e) { return (e.first << 6) + 63 >= address && e.first << 6 < address + bytes; });
+    std::erase_if(stored,
+                  [=](const auto& e) { return (e.first << 6) + 63 >= address && e.first << 6 < address + bytes; });
   }
 };
 

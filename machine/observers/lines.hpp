@@ -26,7 +26,8 @@ inline constexpr Bytes bytes_mask(unsigned first, unsigned count) {
 }
 inline unsigned lowest(Bytes b) {
   const auto low = static_cast<std::uint64_t>(b);
-  return static_cast<unsigned>(low != 0 ? std::countr_zero(low) : 64 + std::countr_zero(static_cast<std::uint64_t>(b >> 64)));
+  return static_cast<unsigned>(low != 0 ? std::countr_zero(low)
+                                        : 64 + std::countr_zero(static_cast<std::uint64_t>(b >> 64)));
 }
 
 struct Entry {
@@ -50,7 +51,8 @@ struct Entry {
   Mask lanes = 0;
 
   unsigned lane(unsigned byte) const {
-    return affine ? static_cast<unsigned>(lane0 + static_cast<int>(byte >> shift)) : static_cast<unsigned>(std::countr_zero(lanes));
+    return affine ? static_cast<unsigned>(lane0 + static_cast<int>(byte >> shift))
+                  : static_cast<unsigned>(std::countr_zero(lanes));
   }
   Mask lanes_of(unsigned byte) const { return affine ? Mask{1} << lane(byte) : lanes; }
   bool same_threads(const Entry& o) const {

@@ -11,8 +11,8 @@ namespace machine::checks {
 
 namespace {
 
-constexpr std::size_t kOpen = 128;          // sections of a block that are open at a time, and
-constexpr std::size_t kSections = 0xffff;   // of a chunk in all: what goes beyond is not looked at
+constexpr std::size_t kOpen = 128;         // sections of a block that are open at a time, and
+constexpr std::size_t kSections = 0xffff;  // of a chunk in all: what goes beyond is not looked at
 constexpr std::size_t kPairs = 64;
 
 std::uint64_t value_at(const std::byte* place, std::uint32_t bytes) {
@@ -41,8 +41,8 @@ Locks::Kind Locks::kind_of(const LaunchInfo& launch, std::uint32_t pc) {
   return at->second;
 }
 
-void Locks::strong_access(Held& held, BlockOrder& order, RaceReport& report, const LaunchInfo& launch, const WarpPoint& point,
-                          const Access& a) {
+void Locks::strong_access(Held& held, BlockOrder& order, RaceReport& report, const LaunchInfo& launch,
+                          const WarpPoint& point, const Access& a) {
   if (a.kind == AccessKind::load || a.width > 8) return;
   const bool atomic = a.kind != AccessKind::store;
   if (!atomic && held.empty()) return;
@@ -55,16 +55,27 @@ void Locks::strong_access(Held& held, BlockOrder& order, RaceReport& report, con
     const unsigned lane = static_cast<unsigned>(std::countr_zero(rest));
     const std::uint64_t address = a.address[lane];
     if (std::find(taken.begin(), taken.end(), address) != taken.end()) continue;
-    const std::uint64_t held_now = value_at(reinterpret_cast<const std::byte*>(address), a.width), operand = operand_of(a, 0, lane);
-    if (kind == Kind::compare ? operand != held_now : operand == held_now && kind == Kind::exchange) continue;  // changes nothing
-    const auto own = std::find_if(held.begin(), held.end(),
-                                  [&](const Open& o) { return o.lock == address && belongs(o, order, point.warp, lane); });
+    const std::uint64_t held_now = value_at(reinterpret_cast<const std::byte*>(address), a.width),
+                        operand = operand_of(a, 0, lane);
+    if (kind == Kind::compare ? operand != held_now : operand == held_now && kind == Kind::exchange)
+      continue;  // changes nothing
+    const auto own = std::find_if(held.begin(), held.end(), [&](const Open& o) {
+      return o.lock == address && belongs(o, order, point.warp, lane);
+    });
     if (own != held.end()) {
       const bool known = !atomic || kind != Kind::other;
-      if (known && operand_of(a, kind == Kind::compare ? 1 : 0, lane) == own->free) give_back(*own, order, report, point.warp, lane, release);
+      if (known && operand_of(a, kind == Kind::compare ? 1 : 0, lane) == own->free)
+        give_back(*own, order, report, point.warp, lane, release);
       held.erase(own);
     } else if (kind != Kind::other && held.size() < kOpen && sections_.size() < kSections) {
-      held.push_back({address, held_now, point.warp, lane, order.warp(point.warp).clock, static_cast<std::uint16_t>(sections_.size()), acquire, {}});
+      held.push_back({address,
+                      held_now,
+                      point.warp,
+                      lane,
+                      order.warp(point.warp).clock,
+                      static_cast<std::uint16_t>(sections_.size()),
+                      acquire,
+                      {}});
       sections_.push_back({address, false});
       taken.push_back(address);
     }
@@ -81,8 +92,8 @@ void Locks::give_back(Open& open, BlockOrder& order, RaceReport& report, unsigne
   for (const Pair& pair : open.pairs) {
     if (known && known->covers(pair.now.actor, pair.now.lane, pair.now_stamp)) continue;
     if (!order.ordered(warp, lane, pair.now.actor, pair.now.lane, pair.now_stamp)) continue;
-    report.race(order, pair.before, pair.now, pair.now_stamp, Relation::unordered, Conflict::not_released, Space::global,
-                pair.address, AddressSpace::instance().find(pair.address));
+    report.race(order, pair.before, pair.now, pair.now_stamp, Relation::unordered, Conflict::not_released,
+                Space::global, pair.address, AddressSpace::instance().find(pair.address));
   }
 }
 

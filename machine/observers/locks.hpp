@@ -1,12 +1,12 @@
-// Critical sections: from the atomic by which a thread takes a lock to the one, or the strong store, by which it gives the
-// lock back. They tell what another order of the blocks would show.
+// Critical sections: from the atomic by which a thread takes a lock to the one, or the strong store, by which it gives
+// the lock back. They tell what another order of the blocks would show.
 //
-// In the order that was run, a section comes after those before it, by the fences that those had before they let go, and by
-// its own after it took the lock. What only the other order needs is looked at here: a fence after taking the lock by the
-// one that came first, and one before giving it back by the one that came last.
+// In the order that was run, a section comes after those before it, by the fences that those had before they let go,
+// and by its own after it took the lock. What only the other order needs is looked at here: a fence after taking the
+// lock by the one that came first, and one before giving it back by the one that came last.
 //
-// A lock is global memory to which a thread gives another value by a compare-and-swap or an exchange, and later the value
-// from before by one of these or a strong store.
+// A lock is global memory to which a thread gives another value by a compare-and-swap or an exchange, and later the
+// value from before by one of these or a strong store.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class Locks {
     unsigned warp = 0, lane = 0;       // who took it
     Stamp stamp = 0;
     std::uint16_t section = 0;
-    bool fenced = false;               // a fence of device scope has followed
+    bool fenced = false;  // a fence of device scope has followed
     std::vector<Pair> pairs;
   };
   using Held = std::vector<Open>;  // of a block
@@ -44,7 +44,8 @@ class Locks {
   };
 
   // A strong access to global memory, before it happens.
-  void strong_access(Held& held, BlockOrder& order, RaceReport& report, const LaunchInfo& launch, const WarpPoint& point, const Access& access);
+  void strong_access(Held& held, BlockOrder& order, RaceReport& report, const LaunchInfo& launch,
+                     const WarpPoint& point, const Access& access);
   void fence(Held& held, const BlockOrder& order, unsigned warp, Mask lanes, Scope scope);
 
   // The first part of `lanes`.

@@ -21,8 +21,8 @@ enum class Touch : std::uint8_t {
   strong_read = 2,   // volatile, relaxed, acquire loads
   strong_write = 3,  // volatile, relaxed, release stores
   atomic = 4,
-  async_read = 5,    // source of a cp.async or a bulk copy, until it is waited for
-  async_write = 6,   // destination of a bulk copy, likewise
+  async_read = 5,   // source of a cp.async or a bulk copy, until it is waited for
+  async_write = 6,  // destination of a bulk copy, likewise
 };
 inline Touch touch_of(const Access& a) {
   if (a.kind == AccessKind::atomic || a.kind == AccessKind::reduction) return Touch::atomic;
@@ -30,7 +30,9 @@ inline Touch touch_of(const Access& a) {
   if (a.kind == AccessKind::store) return is_strong ? Touch::strong_write : Touch::write;
   return is_strong ? Touch::strong_read : Touch::read;
 }
-inline bool writes(Touch t) { return t == Touch::write || t == Touch::strong_write || t == Touch::atomic || t == Touch::async_write; }
+inline bool writes(Touch t) {
+  return t == Touch::write || t == Touch::strong_write || t == Touch::atomic || t == Touch::async_write;
+}
 inline bool async(Touch t) { return t == Touch::async_read || t == Touch::async_write; }
 inline bool strong(Touch t) { return t == Touch::strong_read || t == Touch::strong_write || t == Touch::atomic; }
 
@@ -56,13 +58,16 @@ class Marks {
   }
   // The same in two steps, for several stretches.
   void note(Deed d) { deeds_ |= static_cast<std::uint8_t>(1u << static_cast<unsigned>(d)); }
-  void set_noted(Deed d, std::uint64_t first, std::uint64_t count) { set_bits(bits_[static_cast<unsigned>(d)].data(), first, count); }
+  void set_noted(Deed d, std::uint64_t first, std::uint64_t count) {
+    set_bits(bits_[static_cast<unsigned>(d)].data(), first, count);
+  }
   // Whether an access that reads, or writes, these bytes conflicts with what is marked.
   bool conflicts(bool writing, std::uint64_t first, std::uint64_t count) const {
     if (writing ? deeds_ == 0 : !any_changed()) return false;
     std::uint64_t met = 0;
-    for_each_word(first, count,
-                  [&](std::uint64_t w, std::uint64_t mask) { met |= (changed(w) | (writing ? bits(Deed::read)[w] : 0)) & mask; });
+    for_each_word(first, count, [&](std::uint64_t w, std::uint64_t mask) {
+      met |= (changed(w) | (writing ? bits(Deed::read)[w] : 0)) & mask;
+    });
     return met != 0;
   }
   void clear() {
@@ -76,8 +81,8 @@ class Marks {
   std::array<PageBits, kDeeds> bits_{};
 };
 
-// The same for keeping. Most pages are touched in one stretch, and then its bounds say all; the others get bits, which stay
-// with the page when it is used again.
+// The same for keeping. Most pages are touched in one stretch, and then its bounds say all; the others get bits, which
+// stay with the page when it is used again.
 class KeptMarks {
  public:
   bool any(Deed d) const { return (deeds_ >> static_cast<unsigned>(d) & 1) != 0; }
@@ -141,7 +146,8 @@ class KeptMarks {
     std::uint64_t count() const { return std::uint64_t{end} - first; }
     Stretch around(const Stretch& o) const { return {std::min(first, o.first), std::max(end, o.end)}; }
     std::uint64_t word(unsigned w) const {
-      const int low = std::max(first - static_cast<int>(w) * 64, 0), high = std::min(end - static_cast<int>(w) * 64, 64);
+      const int low = std::max(first - static_cast<int>(w) * 64, 0),
+                high = std::min(end - static_cast<int>(w) * 64, 64);
       return low >= high ? 0 : ~std::uint64_t{0} << low & ~std::uint64_t{0} >> (64 - high);
     }
   };

@@ -76,8 +76,8 @@ void Regions::settle() {
 const Regions::Stretch* Regions::live_around(std::uint64_t address, const Stretch* near) const {
   for (const Stretch* s = near; s != nullptr && s <= &live_.back() && s <= near + 1; ++s)
     if (address >= s->low && address < s->high) return s;
-  const auto above =
-      std::upper_bound(live_.begin(), live_.end(), address, [](std::uint64_t a, const Stretch& s) { return a < s.low; });
+  const auto above = std::upper_bound(live_.begin(), live_.end(), address,
+                                      [](std::uint64_t a, const Stretch& s) { return a < s.low; });
   if (above == live_.begin()) return nullptr;
   const Stretch& at = *std::prev(above);
   return address < at.high ? &at : nullptr;
@@ -173,8 +173,15 @@ const Object* Memcheck::nearest_variable(std::uint64_t offset) const {
 namespace {
 
 Object array_of(const GrownStack::Array& array, unsigned lane) {
-  return Object{.id = 0, .kind = ObjectKind::local, .state = ObjectState::live, .base = array.base[lane], .size = array.size[lane],
-                .align = 16, .name = "alloca()", .allocated = 0, .freed = 0};
+  return Object{.id = 0,
+                .kind = ObjectKind::local,
+                .state = ObjectState::live,
+                .base = array.base[lane],
+                .size = array.size[lane],
+                .align = 16,
+                .name = "alloca()",
+                .allocated = 0,
+                .freed = 0};
 }
 
 }  // namespace
@@ -216,7 +223,8 @@ bool has_grown(const LocalFrame* frame) {
 const Object* meant(const LocalFrame* frame, std::uint32_t pc) {
   if (frame == nullptr || frame->layout->uses.empty()) return nullptr;
   const auto& uses = frame->layout->uses;
-  const auto at = std::lower_bound(uses.begin(), uses.end(), pc, [](const LocalLayout::Use& u, std::uint32_t p) { return u.pc < p; });
+  const auto at = std::lower_bound(uses.begin(), uses.end(), pc,
+                                   [](const LocalLayout::Use& u, std::uint32_t p) { return u.pc < p; });
   return at != uses.end() && at->pc == pc ? &frame->layout->parts[at->part] : nullptr;
 }
 
@@ -261,16 +269,18 @@ Mask Memcheck::shared(const WarpPoint& point, const Access& a, const Extent& s) 
     if (at && at->contains(offset, a.width)) continue;
     bad |= Mask{1} << l;
     const Object* near = at ? at : nearest_variable(offset);
-    invalid(point, l, Space::shared, verb_of(a.kind), a.width, offset, near,
-            at ? "the access starts inside its variable and ends past it" : "the address lies in no __shared__ variable",
-            kOutside);
+    invalid(
+        point, l, Space::shared, verb_of(a.kind), a.width, offset, near,
+        at ? "the access starts inside its variable and ends past it" : "the address lies in no __shared__ variable",
+        kOutside);
   }
   return a.lanes & ~bad;
 }
 
 Mask Memcheck::local(const WarpPoint& point, const Access& a, const Extent& s) {
   const Object* own = meant(point.frame, point.pc);
-  std::optional<Object> array = own != nullptr ? moved(*own, point.frame->base) : local_array_at(point.frame, a.first_lane(), s.low);
+  std::optional<Object> array =
+      own != nullptr ? moved(*own, point.frame->base) : local_array_at(point.frame, a.first_lane(), s.low);
   if (array && array->contains(s.low, s.bytes()) && (own != nullptr || !has_grown(point.frame))) return a.lanes;
   Mask bad = 0;
   for (Mask rest = a.lanes; rest != 0; rest &= rest - 1) {
@@ -281,9 +291,9 @@ Mask Memcheck::local(const WarpPoint& point, const Access& a, const Extent& s) {
     bad |= Mask{1} << l;
     const bool inside = array && array->contains(offset);
     if (!array) array = nearest_local(point.frame, l, offset);
-    const char* why = inside                                 ? "the access starts inside its array and ends past it"
+    const char* why = inside                                   ? "the access starts inside its array and ends past it"
                       : local_array_at(point.frame, l, offset) ? "the address lies in another local array of the thread"
-                                                             : "the address lies in no local array of the thread";
+                                                               : "the address lies in no local array of the thread";
     invalid(point, l, Space::local, verb_of(a.kind), a.width, offset, array ? &*array : nullptr, why, kOutside);
   }
   return a.lanes & ~bad;

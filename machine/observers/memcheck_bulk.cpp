@@ -12,9 +12,11 @@ bool Memcheck::bulk(const WarpPoint& point, const BulkCopy& copy) {
     const Object* at = variable_at(point.pc, offset);
     if (at && at->contains(offset, bytes)) return;
     good = false;
-    const char* why = at ? copy.tensor ? "the box starts inside its variable and ends past it" : "the copy starts inside its variable and ends past it"
+    const char* why = at ? copy.tensor ? "the box starts inside its variable and ends past it"
+                                       : "the copy starts inside its variable and ends past it"
                          : "the address lies in no __shared__ variable";
-    invalid(point, copy.lane, Space::shared, verb, static_cast<std::uint32_t>(bytes), offset, at ? at : nearest_variable(offset), why, kOutsideBulk);
+    invalid(point, copy.lane, Space::shared, verb, static_cast<std::uint32_t>(bytes), offset,
+            at ? at : nearest_variable(offset), why, kOutsideBulk);
   };
   const auto global = [&](std::string_view verb, std::uint64_t address, std::uint64_t bytes) {
     const Object* at = AddressSpace::instance().find(address);
@@ -27,20 +29,24 @@ bool Memcheck::bulk(const WarpPoint& point, const BulkCopy& copy) {
                      "the bytes lie in no registered live region of their heap", kDeadBulk);
     }
     good = false;
-    const char* why = inside         ? why_not_alive(*at)
-                      : copy.tensor  ? "the tensor map's sizes and strides lead out of the object that its tensor lies in"
-                      : at           ? "the copy starts inside its object and ends past it"
-                                     : "the address lies in no object";
-    invalid(point, copy.lane, Space::global, verb, static_cast<std::uint32_t>(bytes), address, at ? at : AddressSpace::instance().nearest(address), why,
-            inside ? kFreedBulk : kOutsideBulk);
+    const char* why = inside ? why_not_alive(*at)
+                      : copy.tensor
+                          ? "the tensor map's sizes and strides lead out of the object that its tensor lies in"
+                      : at ? "the copy starts inside its object and ends past it"
+                           : "the address lies in no object";
+    invalid(point, copy.lane, Space::global, verb, static_cast<std::uint32_t>(bytes), address,
+            at ? at : AddressSpace::instance().nearest(address), why, inside ? kFreedBulk : kOutsideBulk);
   };
   const std::string_view writes = copy.reduces ? "bulk reduction" : "bulk write";
   if (!copy.registers)
     copy.each_source([&](std::uint64_t address, std::uint64_t bytes) {
-      copy.reads_shared() ? shared("bulk read", address, bytes) : global(copy.kind == BulkKind::prefetch ? "bulk prefetch" : "bulk read", address, bytes);
+      copy.reads_shared() ? shared("bulk read", address, bytes)
+                          : global(copy.kind == BulkKind::prefetch ? "bulk prefetch" : "bulk read", address, bytes);
     });
   if (copy.kind != BulkKind::prefetch)
-    copy.each_destination([&](std::uint64_t address, std::uint64_t bytes) { copy.writes_shared() ? shared(writes, address, bytes) : global(writes, address, bytes); });
+    copy.each_destination([&](std::uint64_t address, std::uint64_t bytes) {
+      copy.writes_shared() ? shared(writes, address, bytes) : global(writes, address, bytes);
+    });
   return good;
 }
 

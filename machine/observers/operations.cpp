@@ -226,7 +226,8 @@ void Operations::meet(const Range& one, const Range& other, Meeting& m) {
   m.here_range = &one, m.there_range = &other;
 }
 
-// Of programmatic launches in a row, one that waits before it lets the next go lets it go when all before itself has ended.
+// Of programmatic launches in a row, one that waits before it lets the next go lets it go when all before itself has
+// ended.
 bool Operations::settled_between(const Known& earlier, const Known& later) const {
   const auto end = known_.lower_bound(later.told.id);
   for (auto at = known_.upper_bound(earlier.told.id); at != end; ++at)
@@ -279,10 +280,14 @@ void Operations::report_race(const Known& one, const Known& other, const Meeting
   f.family = "race";
   f.kind = host ? "Race between the host and the device" : "Race between unordered operations";
   const Range *first_range = turn ? m.there_range : m.here_range, *second_range = turn ? m.here_range : m.there_range;
-  const auto does = [](bool w, const Range* r) { return r && r->ends ? " frees" : r && r->begins ? " allocates" : w ? " writes" : " reads"; };
-  const std::string what = name_of(first.told) + does(turn ? m.there_writes : m.here_writes, first_range) + " what " + name_of(second.told) +
-                           does(turn ? m.here_writes : m.there_writes, second_range);
-  const auto either = [&](bool Range::*is) { return (first_range && first_range->*is) || (second_range && second_range->*is); };
+  const auto does = [](bool w, const Range* r) {
+    return r && r->ends ? " frees" : r && r->begins ? " allocates" : w ? " writes" : " reads";
+  };
+  const std::string what = name_of(first.told) + does(turn ? m.there_writes : m.here_writes, first_range) + " what " +
+                           name_of(second.told) + does(turn ? m.here_writes : m.there_writes, second_range);
+  const auto either = [&](bool Range::* is) {
+    return (first_range && first_range->*is) || (second_range && second_range->*is);
+  };
   f.message = what + ", and neither is ordered after the other";
   // Kernels of one stream are unordered only where the later one was launched programmatically.
   const bool programmatic = one.told.kind == OperationKind::kernel && other.told.kind == OperationKind::kernel &&
@@ -290,21 +295,22 @@ void Operations::report_race(const Known& one, const Known& other, const Meeting
   const Known& later = one.told.id > other.told.id ? one : other;
   const Known& earlier = one.told.id > other.told.id ? other : one;
   if (programmatic)
-    f.message = what + "; " + name_of(later.told) + " was launched programmatically, and begins while the other still runs";
-  f.remedy = host && either(&Range::ends)
-                 ? "wait for the last use before cudaFree: it does not wait for memory of cudaMallocAsync or of a graph"
-             : host ? "wait for the device work first: cudaStreamSynchronize, cudaEventSynchronize or cudaDeviceSynchronize"
-             : either(&Range::ends)
-                 ? "free it behind its last use: on the stream of that, or let the freeing stream wait for an event recorded after it "
-                   "(cudaEventRecord, cudaStreamWaitEvent)"
-             : either(&Range::begins)
-                 ? "use it behind its allocation: on the stream of that, or let the using stream wait for an event recorded after it "
-                   "(cudaEventRecord, cudaStreamWaitEvent)"
-             : programmatic
-                 ? "call cudaGridDependencySynchronize() in kernel " + demangled(later.told.name) +
-                       " before this access; it waits until kernel " + demangled(earlier.told.name) + " has ended"
-                 : "record an event after the first and let the second's stream wait for it (cudaEventRecord, "
-                   "cudaStreamWaitEvent), or use one stream";
+    f.message =
+        what + "; " + name_of(later.told) + " was launched programmatically, and begins while the other still runs";
+  f.remedy =
+      host && either(&Range::ends)
+          ? "wait for the last use before cudaFree: it does not wait for memory of cudaMallocAsync or of a graph"
+      : host ? "wait for the device work first: cudaStreamSynchronize, cudaEventSynchronize or cudaDeviceSynchronize"
+      : either(&Range::ends) ? "free it behind its last use: on the stream of that, or let the freeing stream wait for "
+                               "an event recorded after it "
+                               "(cudaEventRecord, cudaStreamWaitEvent)"
+      : either(&Range::begins) ? "use it behind its allocation: on the stream of that, or let the using stream wait "
+                                 "for an event recorded after it "
+                                 "(cudaEventRecord, cudaStreamWaitEvent)"
+      : programmatic ? "call cudaGridDependencySynchronize() in kernel " + demangled(later.told.name) +
+                           " before this access; it waits until kernel " + demangled(earlier.told.name) + " has ended"
+                     : "record an event after the first and let the second's stream wait for it (cudaEventRecord, "
+                       "cudaStreamWaitEvent), or use one stream";
   f.address = describe_address(m.address, AddressSpace::instance().find(m.address));
   f.sites.push_back(site_in(first.told, first.footprint->launch, turn ? m.there : m.here));
   f.sites.push_back(site_in(second.told, second.footprint->launch, turn ? m.here : m.there));

@@ -1,7 +1,7 @@
 // racecheck between stream operations and the host: which operations are ordered, and what each has touched.
 //
-// An operation comes after the operations that it names, and after what those come after. Two operations of which neither
-// comes after the other race when they touch the same byte and one of them writes it, whenever they really ran.
+// An operation comes after the operations that it names, and after what those come after. Two operations of which
+// neither comes after the other race when they touch the same byte and one of them writes it, whenever they really ran.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "observers/id_set.hpp"
 #include "events/observer.hpp"
+#include "observers/id_set.hpp"
 #include "observers/pages.hpp"
 #include "report/report.hpp"
 
@@ -33,13 +33,13 @@ std::optional<std::uint64_t> common_byte(const Range& one, const Range& other);
 
 // What one operation touched.
 struct Footprint {
-  PageMap pages;                     // of a kernel
-  PageMap early;                     // the part before griddepcontrol.wait, of kernels that have one
-  PageMap read_only;                 // what it loads by ld.global.nc, of the same kernels
-  bool waits = false;                // the kernel has a griddepcontrol.wait
-  bool settles = false;              // nothing that it let go ahead begins before its own wait is over
+  PageMap pages;         // of a kernel
+  PageMap early;         // the part before griddepcontrol.wait, of kernels that have one
+  PageMap read_only;     // what it loads by ld.global.nc, of the same kernels
+  bool waits = false;    // the kernel has a griddepcontrol.wait
+  bool settles = false;  // nothing that it let go ahead begins before its own wait is over
   std::vector<Range> ranges;
-  LaunchInfo launch;                 // kernel == nullptr: no kernel
+  LaunchInfo launch;  // kernel == nullptr: no kernel
 };
 
 class Operations {
@@ -86,8 +86,8 @@ class Operations {
   report::Report& report_;
   std::map<std::uint64_t, Known> known_;
   std::map<std::uint64_t, Range> allocations_;  // by operations that have not begun
-  std::deque<std::uint64_t> kept_;  // operations with a footprint, oldest first
-  std::uint64_t oldest_kept_ = 0;   // no kept id is smaller
+  std::deque<std::uint64_t> kept_;              // operations with a footprint, oldest first
+  std::uint64_t oldest_kept_ = 0;               // no kept id is smaller
   std::size_t kept_pages_ = 0;
 };
 

@@ -101,7 +101,7 @@ Relation BlockOrder::relation(unsigned w, unsigned lane, std::uint32_t block, un
   if (block == block_ && ordered(w, lane, actor, by_lane, stamp)) return Relation::ordered;
   for (const LaneState* s : states)
     if (s && covers(s->now)) return Relation::ordered;
-  const auto seen = [&](std::shared_ptr<const Knowledge> LaneState::*what) {
+  const auto seen = [&](std::shared_ptr<const Knowledge> LaneState::* what) {
     for (const LaneState* s : states)
       if (s && s->*what && covers(*(s->*what))) return true;
     return false;
@@ -190,8 +190,7 @@ void BlockOrder::arrive(unsigned w, unsigned barrier, Mask lanes, Mask alive) {
 
 void BlockOrder::release(const BarrierRelease& barrier) {
   bool everyone = !meetings_[barrier.id];
-  for (unsigned w = 0; w < warps_.size() && everyone; ++w)
-    everyone = (warps_[w].alive & ~barrier.waited[w]) == 0;
+  for (unsigned w = 0; w < warps_.size() && everyone; ++w) everyone = (warps_[w].alive & ~barrier.waited[w]) == 0;
   if (everyone) {
     LaneState meeting;
     Stamp highest = 0;
@@ -294,7 +293,9 @@ void BlockOrder::observe(unsigned w, unsigned lane, const BlocksPtr& seen, bool 
   if (!seen) return;
   each_state(w, Mask{1} << lane, warps_[w].alive, [&](LaneState& state, Mask) {
     if (acquire && source != Source::out_of_reach) return state.now.learn(seen, block_);
-    auto& place = source == Source::own_block ? state.observed : source == Source::other_block ? state.far : state.narrow;
+    auto& place = source == Source::own_block     ? state.observed
+                  : source == Source::other_block ? state.far
+                                                  : state.narrow;
     Knowledge known = place ? *place : Knowledge{};
     known.learn(seen, block_);
     place = std::make_shared<const Knowledge>(std::move(known));
@@ -308,7 +309,8 @@ void BlockOrder::mbarrier(unsigned w, Mask alive, const MbarrierEvent& event) {
   const bool arrives = event.op == MbarrierOp::arrive || event.op == MbarrierOp::arrive_drop ||
                        event.op == MbarrierOp::arrive_expect_tx || event.op == MbarrierOp::async_arrive;
   if (event.op == MbarrierOp::init) {
-    each_lane(event.lanes, [&](unsigned l) { phases_.erase(event.address[l]), mbarrier_sources_.erase(event.address[l]); });
+    each_lane(event.lanes,
+              [&](unsigned l) { phases_.erase(event.address[l]), mbarrier_sources_.erase(event.address[l]); });
     return;
   }
   if (!arrives && event.op != MbarrierOp::test) return;

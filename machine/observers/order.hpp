@@ -1,8 +1,9 @@
 // Who knows what inside one block: clocks moved on and joined by barriers, fences, atomics and async waits.
 //
 // Rules (PTX memory model, chapter "Memory Consistency Model" of the PTX ISA, read leniently where programs are):
-//  - block barriers and __syncwarp order everything before them by the lanes that arrived, before everything after by the
-//    lanes that waited. A barrier hands fences on too: a fence before it counts for the thread that releases after it.
+//  - block barriers and __syncwarp order everything before them by the lanes that arrived, before everything after by
+//    the lanes that waited. A barrier hands fences on too: a fence before it counts for the thread that releases after
+//    it.
 //  - a release is a fence, then a strong write or atomic by the same thread or by one ordered after it by a barrier;
 //    or a strong write with .release. It carries all that the releasing thread knows (fences are cumulative).
 //  - an acquire is a strong read or atomic, then a fence; or a strong read with .acquire. What was seen without a
@@ -34,8 +35,8 @@ enum class Relation : std::uint8_t {
   unordered,
 };
 
-// What a fence has made ready for a release: what the thread knew, its own accesses up to `self`, its own async copies up
-// to `copied`.
+// What a fence has made ready for a release: what the thread knew, its own accesses up to `self`, its own async copies
+// up to `copied`.
 struct Fenced {
   Knowledge known;
   Stamp self = 0, copied = 0;
@@ -47,10 +48,10 @@ inline Width width_of(Scope scope) { return scope == Scope::gpu || scope == Scop
 struct LaneState {
   Knowledge now;
   Stamp copied = 0;  // the lane's own async copies with a stamp below are waited for
-  // Seen by strong reads, with no fence since: what the own block has released, and what others have, which takes a fence of
-  // device scope. One of block scope makes `halfway` of it.
+  // Seen by strong reads, with no fence since: what the own block has released, and what others have, which takes a
+  // fence of device scope. One of block scope makes `halfway` of it.
   std::shared_ptr<const Knowledge> observed, far, halfway;
-  std::shared_ptr<const Knowledge> narrow;  // seen at a scope that does not reach this thread
+  std::shared_ptr<const Knowledge> narrow;              // seen at a scope that does not reach this thread
   std::array<std::shared_ptr<const Fenced>, 2> fenced;  // by Width
 
   void begin(Stamp start);
@@ -92,7 +93,8 @@ class BlockOrder {
 
   // Whether an access by lane `lane` of warp `w` made now comes after a recorded one.
   bool ordered(unsigned w, unsigned lane, unsigned actor, unsigned by_lane, Stamp stamp) const;
-  Relation relation(unsigned w, unsigned lane, std::uint32_t block, unsigned actor, unsigned by_lane, Stamp stamp) const;
+  Relation relation(unsigned w, unsigned lane, std::uint32_t block, unsigned actor, unsigned by_lane,
+                    Stamp stamp) const;
 
   void syncwarp(unsigned w, Mask lanes, Mask alive);
   void meet(unsigned w, Mask lanes, Mask alive) {  // a collective that orders no memory

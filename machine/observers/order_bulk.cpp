@@ -13,7 +13,8 @@ void BlockOrder::proxy_fence(unsigned w, Mask lanes, Mask alive) {
     seen->proxied.reset();
     seen->completions.clear();
     seen->add(Grain{w, members, self});
-    if (const Stamp copied = std::max(state.copied, common.copied); copied != 0) seen->add(Grain{async_actor(w), members, copied});
+    if (const Stamp copied = std::max(state.copied, common.copied); copied != 0)
+      seen->add(Grain{async_actor(w), members, copied});
     state.now.own.proxied = std::move(seen);
   });
 }
@@ -25,7 +26,8 @@ std::uint32_t BlockOrder::mbarrier_source(std::uint64_t address) {
   return at->second;
 }
 
-void BlockOrder::bulk_completed(std::uint64_t mbarrier, std::uint64_t phase, unsigned w, unsigned lane, const Knowledge& known) {
+void BlockOrder::bulk_completed(std::uint64_t mbarrier, std::uint64_t phase, unsigned w, unsigned lane,
+                                const Knowledge& known) {
   Knowledge& carried = phases_[mbarrier][phase];
   carried.join(known);
   carried.own.add(Grain{async_actor(w), Mask{1} << lane, ++warps_[w].async_clock});
@@ -36,7 +38,8 @@ void BlockOrder::bulk_waited(unsigned w, unsigned lane, Mask alive, const Comple
 }
 
 void BlockOrder::bulk_written(unsigned w, unsigned lane, Mask alive, Stamp upto) {
-  each_state(w, Mask{1} << lane, alive, [&](LaneState& state, Mask) { state.now.own.add(Grain{async_actor(w), Mask{1} << lane, upto}); });
+  each_state(w, Mask{1} << lane, alive,
+             [&](LaneState& state, Mask) { state.now.own.add(Grain{async_actor(w), Mask{1} << lane, upto}); });
 }
 
 bool BlockOrder::complete(unsigned w, unsigned lane, const Completion& c) const {
@@ -47,7 +50,9 @@ bool BlockOrder::complete(unsigned w, unsigned lane, const Completion& c) const 
 bool BlockOrder::proxied(unsigned w, unsigned lane, unsigned actor, unsigned by_lane, Stamp stamp) const {
   if (stamp < start_) return true;
   const WarpOrder& warp = warps_[w];
-  const auto covers = [&](const LaneState& state) { return state.now.own.proxied && state.now.own.proxied->covers(actor, by_lane, stamp); };
+  const auto covers = [&](const LaneState& state) {
+    return state.now.own.proxied && state.now.own.proxied->covers(actor, by_lane, stamp);
+  };
   return covers(warp.common) || ((warp.split >> lane & 1) != 0 && covers(*warp.lane[lane]));
 }
 

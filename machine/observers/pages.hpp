@@ -1,4 +1,5 @@
-// What one chunk of a launch did to global memory, page by page: which bytes it read and wrote, and by which instructions.
+// What one chunk of a launch did to global memory, page by page: which bytes it read and wrote, and by which
+// instructions.
 #pragma once
 
 #include <array>
@@ -22,8 +23,8 @@ struct Trace {
 };
 
 struct alignas(64) Page {
-  std::uint64_t number = 0;  // address >> kPageShift
-  Sheet* sheet = nullptr;    // what the running blocks do here, not yet in `marks`
+  std::uint64_t number = 0;             // address >> kPageShift
+  Sheet* sheet = nullptr;               // what the running blocks do here, not yet in `marks`
   std::unique_ptr<PageBits> undefined;  // bytes whose last write stored unwritten data
   std::uint8_t trace_count = 0;
   std::uint8_t recent_trace = 0;
@@ -65,7 +66,9 @@ class PageMap {
   Page* find(std::uint64_t number) const;
   std::size_t size() const { return tables_ ? tables_->pages.size() : 0; }
   // In order of first touch, which is the same in every run.
-  std::span<Page* const> all() const { return tables_ ? std::span<Page* const>(tables_->pages) : std::span<Page* const>(); }
+  std::span<Page* const> all() const {
+    return tables_ ? std::span<Page* const>(tables_->pages) : std::span<Page* const>();
+  }
   std::vector<Page*> sorted() const;
 
   // Takes over the pages of another chunk. False: both touched the same bytes, at least one of them writing.
@@ -79,7 +82,7 @@ class PageMap {
     };
     std::vector<Place> by_number;  // open addressing, a power of two long, at most half full
     std::vector<Page*> pages;
-    std::vector<Page*> spare;      // taken from the pool, not used yet
+    std::vector<Page*> spare;  // taken from the pool, not used yet
   };
   static std::size_t recent_place(std::uint64_t number) { return (number ^ number >> 6) % 64; }
   Page& find_or_make(std::uint64_t number);

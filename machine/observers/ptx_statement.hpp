@@ -9,7 +9,8 @@ namespace machine::checks {
 
 struct Statement {
   std::string_view opcode;
-  std::vector<std::string_view> operands;  // split at commas outside brackets and braces; the guard, if any, is the first
+  std::vector<std::string_view>
+      operands;  // split at commas outside brackets and braces; the guard, if any, is the first
 };
 
 inline bool starts_with(std::string_view s, std::string_view prefix) { return s.substr(0, prefix.size()) == prefix; }
@@ -49,7 +50,9 @@ inline std::vector<std::string_view> registers_in(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '%') continue;
     std::size_t end = i + 1;
-    while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_' || text[end] == '$')) ++end;
+    while (end < text.size() &&
+           (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_' || text[end] == '$'))
+      ++end;
     names.push_back(text.substr(i, end - i));
     i = end - 1;
   }

@@ -34,9 +34,14 @@ void each_stretch(const Access& a, bool reads, F&& f) {
   }
 }
 
-Trace trace_of(std::uint32_t pc, std::uint32_t block, unsigned warp, Touch touch, std::uint64_t first, std::uint64_t count) {
-  return {pc, block, static_cast<std::uint16_t>(first), static_cast<std::uint16_t>(first + count - 1),
-          static_cast<std::uint8_t>(warp), touch};
+Trace trace_of(std::uint32_t pc, std::uint32_t block, unsigned warp, Touch touch, std::uint64_t first,
+               std::uint64_t count) {
+  return {pc,
+          block,
+          static_cast<std::uint16_t>(first),
+          static_cast<std::uint16_t>(first + count - 1),
+          static_cast<std::uint8_t>(warp),
+          touch};
 }
 
 }  // namespace
@@ -46,7 +51,8 @@ GlobalRaces::GlobalRaces(const LaunchInfo& launch, RaceReport& report, PageMap& 
       report_(report),
       pages_(pages),
       check_(check),
-      apart_(check && (launch.chunks > 1 || launch.grid.count() == 1) && !launch.communicates && launch.resident_limit <= 1) {}
+      apart_(check && (launch.chunks > 1 || launch.grid.count() == 1) && !launch.communicates &&
+             launch.resident_limit <= 1) {}
 
 void GlobalRaces::finish() {
   settle();
@@ -86,7 +92,8 @@ void GlobalRaces::access(BlockOrder& order, Locks::Held& held, const WarpPoint& 
   entry.block_scope = strong(entry.touch) && a.scope == Scope::cta;
   narrow_ += entry.block_scope;
   block_scopes_ |= entry.block_scope;
-  if (entry.touch == Touch::atomic) entry.value_bytes = static_cast<std::uint8_t>(report_.uses().atomic_bytes(point.pc));
+  if (entry.touch == Touch::atomic)
+    entry.value_bytes = static_cast<std::uint8_t>(report_.uses().atomic_bytes(point.pc));
   entry.read_only = a.cache == CacheOp::nc;
   held_ = &held;
   if (strong(entry.touch)) {
@@ -96,7 +103,8 @@ void GlobalRaces::access(BlockOrder& order, Locks::Held& held, const WarpPoint& 
     locks_.strong_access(held, order, report_, launch_, point, a);
     return;
   }
-  if (held.empty()) [[likely]] return take(order, point.warp, a, entry);
+  if (held.empty()) [[likely]]
+    return take(order, point.warp, a, entry);
   for (Mask rest = a.lanes; rest != 0;) {
     const Locks::Part part = Locks::part_of(held, order, point.warp, rest);
     entry.section = part.section, entry.unfenced = !part.fenced;
@@ -118,7 +126,8 @@ Touch GlobalRaces::traced(Touch touch) const {
   return touch == Touch::read ? Touch::strong_read : touch == Touch::write ? Touch::strong_write : touch;
 }
 
-void GlobalRaces::async_access(const BlockOrder& order, const WarpPoint& point, const Access& a, Touch touch, Stamp stamp, std::uint8_t value_bytes) {
+void GlobalRaces::async_access(const BlockOrder& order, const WarpPoint& point, const Access& a, Touch touch,
+                               Stamp stamp, std::uint8_t value_bytes) {
   if (!check_) return mark_as(touch, a, point, order.block(), pages_);
   Entry entry;
   entry.block = order.block();
@@ -141,7 +150,8 @@ void GlobalRaces::take(const BlockOrder& order, unsigned warp, const Access& a, 
   if (entry.read_only && met && !told_) {
     const unsigned lane = a.first_lane();
     const std::uint64_t address = a.address[lane];
-    report_.read_only({entry.block, warp, lane, entry.pc, entry.touch}, nullptr, address, AddressSpace::instance().find(address));
+    report_.read_only({entry.block, warp, lane, entry.pc, entry.touch}, nullptr, address,
+                      AddressSpace::instance().find(address));
   }
 }
 
@@ -290,14 +300,15 @@ void GlobalRaces::remember(const BlockOrder& order, unsigned warp, Line& line, c
       e.bytes &= ~entry.bytes;
       return e.bytes == 0;
     }
-    if ((e.bytes & ~entry.bytes) != 0 || e.block != entry.block || e.touch != entry.touch || e.read_only != entry.read_only ||
-        e.value_bytes != entry.value_bytes)
+    if ((e.bytes & ~entry.bytes) != 0 || e.block != entry.block || e.touch != entry.touch ||
+        e.read_only != entry.read_only || e.value_bytes != entry.value_bytes)
       return false;
     return (!async(e.touch) && e.stamp < floor) || (e.warps == entry.warps && e.same_threads(entry));
   };
   const auto merges = [&](Entry& e) {
     return entry.touch == Touch::read && e.touch == Touch::read && e.block == entry.block && e.stamp == entry.stamp &&
-           e.pc == entry.pc && e.bytes == entry.bytes && e.read_only == entry.read_only && e.section == entry.section && e.same_threads(entry);
+           e.pc == entry.pc && e.bytes == entry.bytes && e.read_only == entry.read_only && e.section == entry.section &&
+           e.same_threads(entry);
   };
   if (line.first.bytes != 0) {
     if (merges(line.first)) return void(line.first.warps |= entry.warps);
@@ -310,8 +321,7 @@ void GlobalRaces::remember(const BlockOrder& order, unsigned warp, Line& line, c
     if (entry.touch == Touch::read)
       for (std::size_t i = more.size(), left = 16; i-- > 0 && left > 0; --left)
         if (merges(more[i])) return void(more[i].warps |= entry.warps);
-    if (plain_write || more.size() < 64)
-      std::erase_if(more, superseded);
+    if (plain_write || more.size() < 64) std::erase_if(more, superseded);
     if (more.empty()) line.more.reset();
   }
   if (plain_write && !line.more && place) line.touched = 1u << static_cast<unsigned>(entry.touch);
@@ -347,7 +357,8 @@ void GlobalRaces::prune(Line& line, std::uint32_t block) {
   std::vector<std::size_t> order(more.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return std::tuple(more[a].block, more[a].warps, more[a].touch) < std::tuple(more[b].block, more[b].warps, more[b].touch);
+    return std::tuple(more[a].block, more[a].warps, more[a].touch) <
+           std::tuple(more[b].block, more[b].warps, more[b].touch);
   });
   for (std::size_t i : order) {
     const Entry& e = more[i];

@@ -5,10 +5,10 @@
 // relaxed, volatile) do not race with each other, unless they are block-wide and meet across blocks, or are volatile
 // accesses of one warp that trust in lockstep.
 //
-// Where a launch has several chunks, or one block, its blocks run one after another and cannot talk to each other, and two
-// shortcuts hold:
-//  - of the blocks before, one bit a byte and kind is enough: any conflict with them is a race. It is not described here:
-//    the launch is repeated as one chunk, in which every block is remembered exactly.
+// Where a launch has several chunks, or one block, its blocks run one after another and cannot talk to each other, and
+// two shortcuts hold:
+//  - of the blocks before, one bit a byte and kind is enough: any conflict with them is a race. It is not described
+//    here: the launch is repeated as one chunk, in which every block is remembered exactly.
 //  - accesses of the running block are only marked and written down, until one meets a byte that another access of
 //    the block has marked and one of the two writes. Then all that was written down is brought into the lines first.
 #pragma once
@@ -42,7 +42,8 @@ class GlobalRaces {
     if (!held.empty()) locks_.fence(held, order, warp, lanes, scope);
   }
   // The source of a cp.async, or a side of a bulk copy, from its issue on.
-  void async_access(const BlockOrder& order, const WarpPoint& point, const Access& access, Touch touch, Stamp stamp, std::uint8_t value_bytes = 0);
+  void async_access(const BlockOrder& order, const WarpPoint& point, const Access& access, Touch touch, Stamp stamp,
+                    std::uint8_t value_bytes = 0);
 
   void block_end();
   // After the last block: all that was touched is in the pages, and storage is given back.
@@ -74,13 +75,15 @@ class GlobalRaces {
              const Access* access);
   void compare(const BlockOrder& order, unsigned warp, const Line& line, std::uint64_t line_address, const Entry& entry,
                const Entry& earlier, const Access* access);
-  void compare_in_section(const Party& now, const Party& before, const Entry& entry, const Entry& earlier, const BlockOrder& order,
-                          std::uint64_t address);
+  void compare_in_section(const Party& now, const Party& before, const Entry& entry, const Entry& earlier,
+                          const BlockOrder& order, std::uint64_t address);
   Strong strong_pair(const Entry& entry, const Entry& earlier, bool own_block);
-  bool lost_update(const BlockOrder& order, unsigned warp, const Line& line, const Entry& entry, const Entry& earlier, unsigned lane,
-                   unsigned byte);
-  void compare_read_only(const BlockOrder& order, unsigned warp, std::uint64_t line_address, const Entry& entry, const Entry& earlier);
-  bool seen_since(const BlockOrder& order, unsigned warp, const Line& line, const Entry& earlier, unsigned lane, unsigned byte) const;
+  bool lost_update(const BlockOrder& order, unsigned warp, const Line& line, const Entry& entry, const Entry& earlier,
+                   unsigned lane, unsigned byte);
+  void compare_read_only(const BlockOrder& order, unsigned warp, std::uint64_t line_address, const Entry& entry,
+                         const Entry& earlier);
+  bool seen_since(const BlockOrder& order, unsigned warp, const Line& line, const Entry& earlier, unsigned lane,
+                  unsigned byte) const;
   void remember(const BlockOrder& order, unsigned warp, Line& line, const Entry& entry);
   void prune(Line& line, std::uint32_t block);
 
@@ -90,17 +93,17 @@ class GlobalRaces {
   const bool check_;
   const bool apart_;  // blocks run one after another and cannot talk to each other
   bool blocks_meet_ = false;
-  bool asked_host_ = false;             // a volatile or relaxed read has looked at system scope
-  bool heard_host_ = false;             // and an acquire at that scope has followed: what comes now is in step with the host
-  bool told_ = false;                   // something was said of the access at hand
+  bool asked_host_ = false;  // a volatile or relaxed read has looked at system scope
+  bool heard_host_ = false;  // and an acquire at that scope has followed: what comes now is in step with the host
+  bool told_ = false;        // something was said of the access at hand
   std::uint32_t sequence_ = 0;
   Locks locks_;
-  Locks::Held* held_ = nullptr;         // of the block at hand
-  std::uint64_t narrow_ = 0;            // strong accesses of block scope
-  bool block_scopes_ = false;           // those, or fences
-  AccessLog* log_ = nullptr;            // of the running block, where blocks are apart
-  std::vector<Page*> open_;             // pages with a sheet
-  std::vector<Sheet*> sheets_;          // blank ones
+  Locks::Held* held_ = nullptr;  // of the block at hand
+  std::uint64_t narrow_ = 0;     // strong accesses of block scope
+  bool block_scopes_ = false;    // those, or fences
+  AccessLog* log_ = nullptr;     // of the running block, where blocks are apart
+  std::vector<Page*> open_;      // pages with a sheet
+  std::vector<Sheet*> sheets_;   // blank ones
 };
 
 }  // namespace machine::checks

@@ -13,8 +13,8 @@ bool conflicts(Touch a, Touch b) { return writes(a) || writes(b); }
 
 // Whether any recorded kind on this line could conflict with `t`.
 bool may_conflict(const Line& line, Touch t) {
-  constexpr std::uint8_t writing = 1 << unsigned(Touch::write) | 1 << unsigned(Touch::strong_write) | 1 << unsigned(Touch::atomic) |
-                                   1 << unsigned(Touch::async_write);
+  constexpr std::uint8_t writing = 1 << unsigned(Touch::write) | 1 << unsigned(Touch::strong_write) |
+                                   1 << unsigned(Touch::atomic) | 1 << unsigned(Touch::async_write);
   return writes(t) ? line.touched != 0 : (line.touched & writing) != 0;
 }
 
@@ -42,8 +42,8 @@ bool keeps(const Access* access, const Entry& entry, std::uint64_t line_address,
 
 }  // namespace
 
-void GlobalRaces::touch(const BlockOrder& order, unsigned warp, Line& line, std::uint64_t line_address, const Entry& entry,
-                        const Access* access) {
+void GlobalRaces::touch(const BlockOrder& order, unsigned warp, Line& line, std::uint64_t line_address,
+                        const Entry& entry, const Access* access) {
   line.atomics |= entry.value_bytes;
   if (line.touched == 0) {
     line.first = entry;
@@ -53,7 +53,8 @@ void GlobalRaces::touch(const BlockOrder& order, unsigned warp, Line& line, std:
   // The same access again: the usual case of a loop without a barrier.
   Entry& first = line.first;
   if (!line.more && first.block == entry.block && first.bytes == entry.bytes && first.touch == entry.touch &&
-      first.value_bytes == entry.value_bytes && first.read_only == entry.read_only && first.same_threads(entry) && first.warps == entry.warps) {
+      first.value_bytes == entry.value_bytes && first.read_only == entry.read_only && first.same_threads(entry) &&
+      first.warps == entry.warps) {
     first.stamp = entry.stamp, first.pc = entry.pc, first.sequence = entry.sequence;
     first.section = entry.section, first.unfenced = entry.unfenced;
     return;
@@ -75,15 +76,17 @@ void GlobalRaces::compare(const BlockOrder& order, unsigned warp, const Line& li
   const bool async_before = async(earlier.touch);
   if (entry.read_only || earlier.read_only) compare_read_only(order, warp, line_address, entry, earlier);
   if (own_block && !async_before && earlier.stamp < order.warp(warp).barrier_floor) return;
-  const bool both_store = earlier.touch != Touch::atomic && writes(earlier.touch) && entry.touch != Touch::atomic && writes(entry.touch) &&
-                          !async(earlier.touch) && !async(entry.touch);
-  const Strong pair = strong(entry.touch) && strong(earlier.touch) ? strong_pair(entry, earlier, own_block) : Strong::race;
+  const bool both_store = earlier.touch != Touch::atomic && writes(earlier.touch) && entry.touch != Touch::atomic &&
+                          writes(entry.touch) && !async(earlier.touch) && !async(entry.touch);
+  const Strong pair =
+      strong(entry.touch) && strong(earlier.touch) ? strong_pair(entry, earlier, own_block) : Strong::race;
   if (pair == Strong::nothing) return;
   const bool mixed = entry.value_bytes != 0 && earlier.value_bytes != 0 && entry.value_bytes != earlier.value_bytes;
   for (Bytes rest = entry.bytes & earlier.bytes; rest != 0;) {
     const unsigned byte = lowest(rest);
     // Bytes that the same two lanes share are judged together.
-    const unsigned step = std::min(entry.affine ? 1u << entry.shift : 128u, earlier.affine ? 1u << earlier.shift : 128u);
+    const unsigned step =
+        std::min(entry.affine ? 1u << entry.shift : 128u, earlier.affine ? 1u << earlier.shift : 128u);
     const Bytes shared = rest & bytes_mask(byte / step * step, step);
     rest &= ~shared;
     const unsigned lane = entry.lane(byte);
@@ -98,15 +101,17 @@ void GlobalRaces::compare(const BlockOrder& order, unsigned warp, const Line& li
         const Relation relation = order.relation(warp, lane, earlier.block, actor, by_lane, earlier.stamp);
         const std::uint64_t address = line_address + byte;
         const unsigned now_actor = async(entry.touch) ? async_actor(warp) : warp;
-        const Party now{entry.block, now_actor, lane, entry.pc, entry.touch}, then{earlier.block, actor, by_lane, earlier.pc, earlier.touch};
+        const Party now{entry.block, now_actor, lane, entry.pc, entry.touch},
+            then{earlier.block, actor, by_lane, earlier.pc, earlier.touch};
         if (relation == Relation::ordered) {
-          if (!own_block && locks_.of_one_lock(earlier.section, entry.section)) compare_in_section(now, then, entry, earlier, order, address);
+          if (!own_block && locks_.of_one_lock(earlier.section, entry.section))
+            compare_in_section(now, then, entry, earlier, order, address);
           continue;
         }
         // An atomic that an ordered, later atomic of the same place has seen: coherence orders it, no fence needed.
-        if (strong(earlier.touch) && !strong(entry.touch) && seen_since(order, warp, line, earlier, lane, byte)) continue;
-        const bool one_instruction =
-            own_block && by == warp && earlier.pc == entry.pc && earlier.stamp == entry.stamp;
+        if (strong(earlier.touch) && !strong(entry.touch) && seen_since(order, warp, line, earlier, lane, byte))
+          continue;
+        const bool one_instruction = own_block && by == warp && earlier.pc == entry.pc && earlier.stamp == entry.stamp;
         bool same = (both_store || pair == Strong::lost_update) && !earlier.overwritten;
         for (Bytes left = same ? shared : 0; left != 0 && same; left &= left - 1)
           same = stores_same_value(access, lane, by_lane, one_instruction, line_address + lowest(left), 1);
@@ -116,10 +121,10 @@ void GlobalRaces::compare(const BlockOrder& order, unsigned warp, const Line& li
         if (pair == Strong::lost_update && (same || (relation != Relation::unordered && !only_in_block) ||
                                             !lost_update(order, warp, line, entry, earlier, lane, byte)))
           continue;
-        const Conflict conflict = only_in_block ? Conflict::block_order
-                                  : volatiles   ? Conflict::volatile_data
+        const Conflict conflict = only_in_block                              ? Conflict::block_order
+                                  : volatiles                                ? Conflict::volatile_data
                                   : mixed && relation != Relation::one_sided ? Conflict::mixed_width
-                                                : conflict_of(relation, now, then, same);
+                                                                             : conflict_of(relation, now, then, same);
         report_.race(order, now, then, earlier.stamp, relation, conflict, Space::global, address,
                      AddressSpace::instance().find(address));
         told_ = true;
@@ -144,9 +149,10 @@ GlobalRaces::Strong GlobalRaces::strong_pair(const Entry& entry, const Entry& ea
   return report_.uses().is_flag(writes(entry.touch) ? earlier.pc : entry.pc) ? Strong::nothing : Strong::order;
 }
 
-// A load through the read-only path and a write, where the later of the two is in order: the race check has nothing to say.
-void GlobalRaces::compare_read_only(const BlockOrder& order, unsigned warp, std::uint64_t line_address, const Entry& entry,
-                                    const Entry& earlier) {
+// A load through the read-only path and a write, where the later of the two is in order: the race check has nothing to
+// say.
+void GlobalRaces::compare_read_only(const BlockOrder& order, unsigned warp, std::uint64_t line_address,
+                                    const Entry& entry, const Entry& earlier) {
   for (Bytes rest = entry.bytes & earlier.bytes; rest != 0; rest &= rest - 1) {
     const unsigned byte = lowest(rest), lane = entry.lane(byte);
     for (std::uint32_t warps = earlier.warps; warps != 0; warps &= warps - 1) {
@@ -157,7 +163,8 @@ void GlobalRaces::compare_read_only(const BlockOrder& order, unsigned warp, std:
       if (!own && order.relation(warp, lane, earlier.block, by, by_lane, earlier.stamp) != Relation::ordered) continue;
       const std::uint64_t address = line_address + byte;
       const Party before{earlier.block, by, by_lane, earlier.pc, earlier.touch};
-      report_.read_only({entry.block, warp, lane, entry.pc, entry.touch}, &before, address, AddressSpace::instance().find(address));
+      report_.read_only({entry.block, warp, lane, entry.pc, entry.touch}, &before, address,
+                        AddressSpace::instance().find(address));
       told_ = true;
       return;
     }
@@ -173,16 +180,17 @@ void GlobalRaces::compare_in_section(const Party& now, const Party& before, cons
   Locks::note(*held_, entry.section, {now, before, entry.stamp, address});
 }
 
-// Whether a volatile store may overwrite another store that it should have come after. A flag that is set in turns is not such:
-// its thread has seen the other's value and stores one of its own.
-bool GlobalRaces::lost_update(const BlockOrder& order, unsigned warp, const Line& line, const Entry& entry, const Entry& earlier,
-                              unsigned lane, unsigned byte) {
+// Whether a volatile store may overwrite another store that it should have come after. A flag that is set in turns is
+// not such: its thread has seen the other's value and stores one of its own.
+bool GlobalRaces::lost_update(const BlockOrder& order, unsigned warp, const Line& line, const Entry& entry,
+                              const Entry& earlier, unsigned lane, unsigned byte) {
   return !seen_since(order, warp, line, earlier, lane, byte) || report_.uses().is_update(entry.pc);
 }
 
-// Whether a strong access to the same place after `earlier`, which may have seen it, comes before what the lane does now.
-bool GlobalRaces::seen_since(const BlockOrder& order, unsigned warp, const Line& line, const Entry& earlier, unsigned lane,
-                             unsigned byte) const {
+// Whether a strong access to the same place after `earlier`, which may have seen it, comes before what the lane does
+// now.
+bool GlobalRaces::seen_since(const BlockOrder& order, unsigned warp, const Line& line, const Entry& earlier,
+                             unsigned lane, unsigned byte) const {
   bool seen = false;
   each_entry(line, [&](const Entry& later) {
     if (seen || !strong(later.touch) || later.sequence <= earlier.sequence || (later.bytes >> byte & 1) == 0) return;

@@ -26,7 +26,8 @@ std::uint8_t apart(const Party& a, const Party& b) {
 }
 
 std::string_view of_whom(std::uint8_t apart) {
-  constexpr std::string_view words[] = {" of the same thread", " of another lane of its warp", " of another warp", " of another block"};
+  constexpr std::string_view words[] = {" of the same thread", " of another lane of its warp", " of another warp",
+                                        " of another block"};
   return words[apart];
 }
 
@@ -38,7 +39,8 @@ std::string missing_edge(const BlockOrder& order, const Party& now, const Party&
   if (conflict == Conflict::not_released)
     return "put a __threadfence() between this access and the atomic that gives the lock back";
   if (conflict == Conflict::volatile_data)
-    return "use an atomic for the update, or let all threads take the same lock with a __threadfence() after taking it and before "
+    return "use an atomic for the update, or let all threads take the same lock with a __threadfence() after taking it "
+           "and before "
            "giving it back; volatile orders nothing between threads";
   if (conflict == Conflict::mixed_width)
     return "use one width for all atomics on these bytes; one is no atom to the other";
@@ -48,29 +50,32 @@ std::string missing_edge(const BlockOrder& order, const Party& now, const Party&
     return "use __threadfence() and a device-scope atomic: the fence or atomic between them has block scope and the "
            "other access is of another block";
   if (now.pc == before.pc && now.writes() && !before.async())
-    return "let one thread write it, or use an atomic; if the writes belong to different rounds of a loop, put a barrier that both "
+    return "let one thread write it, or use an atomic; if the writes belong to different rounds of a loop, put a "
+           "barrier that both "
            "threads reach between the rounds";
   if (now.block != before.block)
     return "order the two blocks: a __threadfence() and an atomic after the first access, an atomic that sees it "
            "and a __threadfence() before the second, or two launches";
   const bool one_warp = now.warp() == before.warp();
   if (before.touch == Touch::async_write)
-    return "let the thread that issued the bulk copy wait for its bulk group (cp.async.bulk.wait_group, not .read), and put a barrier behind "
+    return "let the thread that issued the bulk copy wait for its bulk group (cp.async.bulk.wait_group, not .read), "
+           "and put a barrier behind "
            "that where others use the data";
   if (before.async()) {
-    const bool waited = before.touch != Touch::async_read && order.ordered(before.warp(), before.lane, before.actor,
-                                                                           before.lane, stamp);
+    const bool waited = before.touch != Touch::async_read &&
+                        order.ordered(before.warp(), before.lane, before.actor, before.lane, stamp);
     if (!waited)
       return one_warp && now.lane == before.lane
                  ? "let the thread wait for its own cp.async (cp.async.wait_group) before it uses what was copied"
                  : "put a cp.async.wait_group by the copying thread, then a barrier, between the copy and this access";
     return one_warp ? "put a __syncwarp() or __syncthreads() after the wait for the copy"
-                    : "put a barrier that both warps reach after the wait for the copy: __syncthreads() where the whole block "
+                    : "put a barrier that both warps reach after the wait for the copy: __syncthreads() where the "
+                      "whole block "
                       "comes by, a named barrier or mbarrier where roles part; not __syncwarp()";
   }
-  if (one_warp)
-    return "put a __syncwarp() that both lanes reach between them; lanes of a warp do not run in lockstep";
-  return "put a barrier that both warps reach between them: __syncthreads() where the whole block comes by, a named barrier or "
+  if (one_warp) return "put a __syncwarp() that both lanes reach between them; lanes of a warp do not run in lockstep";
+  return "put a barrier that both warps reach between them: __syncthreads() where the whole block comes by, a named "
+         "barrier or "
          "mbarrier where roles part; not __syncwarp(), which orders one warp only";
 }
 
@@ -92,20 +97,26 @@ std::string what_is_wrong(const Party& now, const Party& before, Conflict confli
   const std::string first(verb(before)), second(verb(now)), whose(of_whom(apart(now, before)));
   switch (conflict) {
     case Conflict::race: return second + " is not ordered after the earlier " + first + whose;
-    case Conflict::same_value: return second + " is not ordered after the earlier " + first + whose + "; both write the same value";
+    case Conflict::same_value:
+      return second + " is not ordered after the earlier " + first + whose + "; both write the same value";
     case Conflict::not_released:
       return "a lock orders the " + second + " and the " + first + whose + ", but after the " + first +
              " no fence comes before it is given back: whoever takes it next is not ordered behind that";
     case Conflict::volatile_data:
-      return second + " is not ordered after the earlier " + first + whose + ", and their values differ: one of them can be lost";
+      return second + " is not ordered after the earlier " + first + whose +
+             ", and their values differ: one of them can be lost";
     case Conflict::one_sided:
-      return second + " comes after the earlier " + first + whose + " by an atomic that saw its release, but no fence follows that atomic";
+      return second + " comes after the earlier " + first + whose +
+             " by an atomic that saw its release, but no fence follows that atomic";
     case Conflict::mixed_width:
-      return second + " and the earlier " + first + whose + " are of different widths on the same bytes: neither is atomic to the other";
+      return second + " and the earlier " + first + whose +
+             " are of different widths on the same bytes: neither is atomic to the other";
     case Conflict::block_order:
-      return second + " comes after the earlier " + first + whose + " by a fence or an atomic of block scope, which orders nothing between blocks";
+      return second + " comes after the earlier " + first + whose +
+             " by a fence or an atomic of block scope, which orders nothing between blocks";
     case Conflict::met:
-      return second + " comes after the earlier " + first + whose + " by a shuffle, vote, match or reduction, which orders no memory";
+      return second + " comes after the earlier " + first + whose +
+             " by a shuffle, vote, match or reduction, which orders no memory";
   }
   return "";
 }
@@ -115,9 +126,9 @@ std::string what_is_wrong(const Party& now, const Party& before, Conflict confli
 void RaceReport::race(const BlockOrder& order, const Party& now, const Party& before, Stamp before_stamp,
                       Relation relation, Conflict conflict, Space space, std::uint64_t address, const Object* object) {
   enum : std::uint32_t { kRace = 1024 };
-  const std::uint32_t rule = kRace + static_cast<std::uint32_t>(now.touch) * 8 + static_cast<std::uint32_t>(before.touch) +
-                             static_cast<std::uint32_t>(conflict) * 64 + (now.block != before.block ? 512 : 0) +
-                             (before.async() ? 2048 : 0);
+  const std::uint32_t rule = kRace + static_cast<std::uint32_t>(now.touch) * 8 +
+                             static_cast<std::uint32_t>(before.touch) + static_cast<std::uint32_t>(conflict) * 64 +
+                             (now.block != before.block ? 512 : 0) + (before.async() ? 2048 : 0);
   const std::uint32_t place = object ? object->id : static_cast<std::uint32_t>(space);
   if (!sink_.first_or_further({rule, now.pc, before.pc, place}, apart(now, before), event_, now.lane)) return;
 
@@ -127,8 +138,8 @@ void RaceReport::race(const BlockOrder& order, const Party& now, const Party& be
   f.level = is_warning(conflict) ? report::Level::warning : report::Level::error;
   f.apart = apart(now, before);
   const std::string hazard = before.writes() && now.writes() ? "WAW" : now.writes() ? "WAR" : "RAW";
-  f.kind = std::string(title(conflict)) + std::string(space_name(space)) + " memory, " + std::string(verb(before)) + " then " +
-           std::string(verb(now)) + " (" + hazard + ")";
+  f.kind = std::string(title(conflict)) + std::string(space_name(space)) + " memory, " + std::string(verb(before)) +
+           " then " + std::string(verb(now)) + " (" + hazard + ")";
   f.message = what_is_wrong(now, before, conflict);
   f.remedy = missing_edge(order, now, before, before_stamp, relation, conflict);
   f.address = describe_address(address, object);
@@ -149,8 +160,10 @@ void RaceReport::read_only(const Party& now, const Party* before, std::uint64_t 
   f.family = "read-only";
   f.level = loads ? report::Level::error : report::Level::warning;
   f.apart = far;
-  f.kind = loads ? "Read-only load of data that the kernel has written" : "Write to data that the kernel has loaded as read-only";
-  f.message = loads ? "ld.global.nc reads through a cache that does not see what the kernel writes, and may give the value from before"
+  f.kind = loads ? "Read-only load of data that the kernel has written"
+                 : "Write to data that the kernel has loaded as read-only";
+  f.message = loads ? "ld.global.nc reads through a cache that does not see what the kernel writes, and may give the "
+                      "value from before"
                     : "what ld.global.nc loads must not change while the kernel runs, even after the load";
   f.remedy = "load it plainly: without __ldg(), and without const __restrict__ on a pointer to what the kernel writes";
   f.address = describe_address(address, object);

@@ -42,7 +42,9 @@ enum class BulkOrder : std::uint8_t {
   generic,   // a barrier behind the earlier access
   proxy,     // a fence.proxy.async behind the earlier write
 };
-inline bool is_warning(Conflict c) { return c != Conflict::race && c != Conflict::not_released && c != Conflict::mixed_width; }
+inline bool is_warning(Conflict c) {
+  return c != Conflict::race && c != Conflict::not_released && c != Conflict::mixed_width;
+}
 
 class RaceReport {
  public:
@@ -53,8 +55,8 @@ class RaceReport {
 
   StrongUses& uses() { return uses_; }
 
-  // An ld.global.nc and a write of the same kernel that are in order, `now` the later one. Without a `before` the write was
-  // by the own block, long ago.
+  // An ld.global.nc and a write of the same kernel that are in order, `now` the later one. Without a `before` the write
+  // was by the own block, long ago.
   void read_only(const Party& now, const Party* before, std::uint64_t address, const Object* object);
 
   // One of the two is a bulk copy, at `offset` of shared memory.
@@ -75,7 +77,8 @@ class RaceReport {
 inline Conflict conflict_of(Relation relation, const Party& now, const Party& before, bool same_value) {
   if (same_value) return Conflict::same_value;
   if (relation == Relation::one_sided) return Conflict::one_sided;
-  if (relation == Relation::met && now.writes() && !now.async() && !before.writes() && !before.async()) return Conflict::met;
+  if (relation == Relation::met && now.writes() && !now.async() && !before.writes() && !before.async())
+    return Conflict::met;
   return Conflict::race;
 }
 

@@ -77,7 +77,8 @@ SharedRaces::Planes& SharedRaces::fine(std::uint32_t line) {
     to.size(128);
     for (unsigned i = 0; i < 128; ++i) {
       const std::size_t cell = std::size_t{line} * 32 + i / 4;
-      to.stamp[i] = from.stamp[cell], to.lanes[i] = from.lanes[cell], to.pc[i] = from.pc[cell], to.fresh[i] = from.fresh[cell];
+      to.stamp[i] = from.stamp[cell], to.lanes[i] = from.lanes[cell], to.pc[i] = from.pc[cell],
+      to.fresh[i] = from.fresh[cell];
     }
   }
   fine_[line] = std::move(planes);
@@ -110,8 +111,8 @@ void SharedRaces::async_write(const BlockOrder& order, RaceReport& report, const
   write(order, report, destination, extent, who);
 }
 
-// Calls f(line) for the lines that an access touches, some of them more than once. Where lanes lie close together, lines
-// between them count as touched.
+// Calls f(line) for the lines that an access touches, some of them more than once. Where lanes lie close together,
+// lines between them count as touched.
 template <class F>
 void SharedRaces::each_line(const Access& a, const Extent& extent, F&& f) const {
   if (extent.bytes() > std::uint64_t{a.width} * kWarp) {
@@ -122,7 +123,8 @@ void SharedRaces::each_line(const Access& a, const Extent& extent, F&& f) const 
   for (std::uint64_t line = (extent.low - base_) / 128; line <= (extent.high - 1 - base_) / 128; ++line) f(line);
 }
 
-// Calls f(piece, who) for the parts of an access that lie side by side in one set of planes, and belong to lanes in a row.
+// Calls f(piece, who) for the parts of an access that lie side by side in one set of planes, and belong to lanes in a
+// row.
 template <class F>
 void SharedRaces::each_piece(const Access& a, Who who, F&& f) {
   if (a.shape == Shape::uniform && !writes(who.touch)) {
@@ -146,7 +148,8 @@ void SharedRaces::each_piece(const Access& a, Who who, F&& f) {
   });
 }
 
-void SharedRaces::read(const BlockOrder& order, RaceReport& report, const Access& a, const Extent& extent, const Who& who) {
+void SharedRaces::read(const BlockOrder& order, RaceReport& report, const Access& a, const Extent& extent,
+                       const Who& who) {
   const Stamp floor = order.warp(who.warp).barrier_floor;
   if (reads_floor_ != floor) reads_.clear(), reads_floor_ = floor;
   Stamp written = 0;
@@ -176,7 +179,8 @@ bool SharedRaces::past_uniform(const BlockOrder& order, const Access& a, const W
   return open == 0;
 }
 
-void SharedRaces::write(const BlockOrder& order, RaceReport& report, const Access& a, const Extent& extent, const Who& who) {
+void SharedRaces::write(const BlockOrder& order, RaceReport& report, const Access& a, const Extent& extent,
+                        const Who& who) {
   const Stamp floor = order.warp(who.warp).barrier_floor;
   Stamp written = 0, read = 0;
   each_line(a, extent, [&](std::uint64_t line) {
@@ -257,8 +261,8 @@ bool SharedRaces::write_lanes(const Access& a, const Who& who) {
   return false;
 }
 
-// Into the planes, but for copies that everybody knew at the last barrier: their cells may have been written since, and what
-// the planes hold of earlier writes lies in the past as well.
+// Into the planes, but for copies that everybody knew at the last barrier: their cells may have been written since, and
+// what the planes hold of earlier writes lies in the past as well.
 void SharedRaces::bring_in_copies(const BlockOrder& order) {
   copies_.replay([&](const AccessLog::Record& r, const Access& a) {
     Who who;
@@ -341,7 +345,8 @@ Stamp SharedRaces::newest(const std::vector<Stamp>& of_lines, const Piece& at) c
 Stamp SharedRaces::copy_settled(const BlockOrder& order, std::uint64_t line) {
   Stamp& written = line_written_[line];
   const Copier& copier = line_copier_[line];
-  if (copier.actor != 0 && copier.newest < order.at_barrier().upto[copier.actor]) written = order.warp(0).barrier_floor - 1;
+  if (copier.actor != 0 && copier.newest < order.at_barrier().upto[copier.actor])
+    written = order.warp(0).barrier_floor - 1;
   return written;
 }
 

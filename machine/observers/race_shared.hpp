@@ -1,12 +1,12 @@
 // racecheck on shared memory: every byte remembers its last writer, and the last reading of every warp since.
 //
-// The state lies in planes, arrays over the block's shared space with one cell for 4 bytes, so that a full-warp access is
-// checked and recorded by vector operations. A line of 128 bytes that is accessed in parts of a word gets planes
-// of its own with one cell a byte. Lines that nobody has touched since the last block barrier need no check at all.
+// The state lies in planes, arrays over the block's shared space with one cell for 4 bytes, so that a full-warp access
+// is checked and recorded by vector operations. A line of 128 bytes that is accessed in parts of a word gets planes of
+// its own with one cell a byte. Lines that nobody has touched since the last block barrier need no check at all.
 //
 // Reads are only written down, and brought into the planes when a line that was read since the last block barrier is
-// written: what was read before a barrier of the whole block lies in everybody's past. Async copies are written down too,
-// until somebody touches a line that one of them wrote and that a barrier has not put into everybody's past.
+// written: what was read before a barrier of the whole block lies in everybody's past. Async copies are written down
+// too, until somebody touches a line that one of them wrote and that a barrier has not put into everybody's past.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ class SharedRaces {
   // A new block in this slot. Old stamps lie below every floor of the new block, so nothing is cleared.
   void begin(const BlockInfo& block, const SharedLayout& layout, std::uint32_t dynamic_bytes);
 
-  void access(const BlockOrder& order, RaceReport& report, const WarpPoint& point, const Access& access, const Extent& extent);
+  void access(const BlockOrder& order, RaceReport& report, const WarpPoint& point, const Access& access,
+              const Extent& extent);
   // The destination of a cp.async, from its issue on.
   void async_write(const BlockOrder& order, RaceReport& report, const WarpPoint& point, const Access& destination,
                    const Extent& extent);
@@ -39,11 +40,12 @@ class SharedRaces {
     std::uint32_t pc = 0;
     Touch touch = Touch::read;
   };
-  // Calls f(earlier) for what a warp may not count on when a lane of it issues a bulk copy of these bytes: writes that it
-  // does not come after, as a whole, or that no fence has handed to the async proxy and, for a copy that writes, reads that it does
-  // not come after.
+  // Calls f(earlier) for what a warp may not count on when a lane of it issues a bulk copy of these bytes: writes that
+  // it does not come after, as a whole, or that no fence has handed to the async proxy and, for a copy that writes,
+  // reads that it does not come after.
   template <class F>
-  void each_open(const BlockOrder& order, unsigned warp, std::uint64_t address, std::uint64_t bytes, bool writes, F&& f);
+  void each_open(const BlockOrder& order, unsigned warp, std::uint64_t address, std::uint64_t bytes, bool writes,
+                 F&& f);
   const Object* object_at(std::uint64_t offset) const;
 
  private:
@@ -64,9 +66,9 @@ class SharedRaces {
   struct Writes {
     std::vector<std::uint32_t> owner, stamp, pc;
   };
-  struct Planes : Writes {  // the last write
-    Writes plain;             // the last plain write where a strong one came after it since the last barrier, or empty
-    std::vector<Reads> reads; // by warp
+  struct Planes : Writes {     // the last write
+    Writes plain;              // the last plain write where a strong one came after it since the last barrier, or empty
+    std::vector<Reads> reads;  // by warp
     void size(std::size_t cells, std::size_t warps);
   };
   struct Who {
@@ -98,7 +100,9 @@ class SharedRaces {
     std::uint32_t last_line(std::uint64_t base) const {
       return static_cast<std::uint32_t>((address - base + (std::uint64_t{count} << cell_shift) - 1) / 128);
     }
-    unsigned lane(const Who& who, std::uint32_t i) const { return who.lane0 + ((offset + (i << cell_shift)) >> who.shift); }
+    unsigned lane(const Who& who, std::uint32_t i) const {
+      return who.lane0 + ((offset + (i << cell_shift)) >> who.shift);
+    }
   };
 
   template <class F>
@@ -142,13 +146,13 @@ class SharedRaces {
   std::uint32_t warps_ = 0;
   bool any_fine_ = false;
   Planes coarse_;
-  std::vector<std::unique_ptr<Planes>> fine_;        // by line
-  std::vector<Stamp> line_written_;                  // newest stamp a line; ~0 where an async copy wrote
-  std::vector<Copier> line_copier_;                  // who wrote a line that only async copies of one warp wrote
-  std::vector<Stamp> line_read_;                     // the barrier floor when a line was last read
-  AccessLog reads_;                                  // since the barrier that set reads_floor_, not yet in the planes
+  std::vector<std::unique_ptr<Planes>> fine_;  // by line
+  std::vector<Stamp> line_written_;            // newest stamp a line; ~0 where an async copy wrote
+  std::vector<Copier> line_copier_;            // who wrote a line that only async copies of one warp wrote
+  std::vector<Stamp> line_read_;               // the barrier floor when a line was last read
+  AccessLog reads_;                            // since the barrier that set reads_floor_, not yet in the planes
   Stamp reads_floor_ = 0;
-  AccessLog copies_;                                 // not yet in the planes, which is seen to before cells are looked at
+  AccessLog copies_;  // not yet in the planes, which is seen to before cells are looked at
   const SharedLayout* layout_ = nullptr;
   Object dynamic_;
 };
@@ -158,7 +162,9 @@ void SharedRaces::cut(std::uint64_t address, std::uint64_t bytes, const Who& who
   const std::uint64_t start = address - base_;
   const bool words = ((start | bytes) & 3) == 0 && who.shift >= 2;
   if (words && !any_fine_)
-    return f(Piece{&coarse_, static_cast<std::uint32_t>(start / 4), static_cast<std::uint32_t>(bytes / 4), 2, address, 0}, who);
+    return f(
+        Piece{&coarse_, static_cast<std::uint32_t>(start / 4), static_cast<std::uint32_t>(bytes / 4), 2, address, 0},
+        who);
   for (std::uint64_t at = start; at < start + bytes;) {
     const std::uint32_t line = static_cast<std::uint32_t>(at / 128);
     const std::uint64_t end = std::min(start + bytes, std::uint64_t{line + 1} * 128);
@@ -174,7 +180,8 @@ void SharedRaces::cut(std::uint64_t address, std::uint64_t bytes, const Who& who
 }
 
 template <class F>
-void SharedRaces::each_open(const BlockOrder& order, unsigned warp, std::uint64_t address, std::uint64_t bytes, bool writes, F&& f) {
+void SharedRaces::each_open(const BlockOrder& order, unsigned warp, std::uint64_t address, std::uint64_t bytes,
+                            bool writes, F&& f) {
   bring_in_copies(order);
   if (reads_floor_ == order.warp(warp).barrier_floor) bring_in_reads();
   Who who;
@@ -187,9 +194,12 @@ void SharedRaces::each_open(const BlockOrder& order, unsigned warp, std::uint64_
     for (std::uint32_t i = 0; i < at.count; ++i) {
       const std::uint32_t k = at.first + i, by = planes.owner[k] & kWho, actor = by >> 5;
       const Stamp stamp = planes.stamp[k];
-      if (stamp < order.start() || (proxied != nullptr && stamp < proxied->upto[actor] && stamp < now.upto[actor])) continue;
+      if (stamp < order.start() || (proxied != nullptr && stamp < proxied->upto[actor] && stamp < now.upto[actor]))
+        continue;
       const std::uint32_t flags = planes.pc[k];
-      const Touch touch = (flags & kAtomic) != 0 ? Touch::atomic : (flags & kStrong) != 0 ? Touch::strong_write : Touch::write;
+      const Touch touch = (flags & kAtomic) != 0   ? Touch::atomic
+                          : (flags & kStrong) != 0 ? Touch::strong_write
+                                                   : Touch::write;
       f(Earlier{cell(i), actor, Mask{1} << (by & 31), stamp, flags & kPc, touch});
     }
     for (unsigned u = 0; u < warps_ && writes; ++u) {
@@ -198,7 +208,8 @@ void SharedRaces::each_open(const BlockOrder& order, unsigned warp, std::uint64_
       for (std::uint32_t i = 0; i < at.count; ++i) {
         const std::uint32_t k = at.first + i;
         if (r.stamp[k] < order.start() || r.stamp[k] < now.upto[u]) continue;
-        f(Earlier{cell(i), u, r.lanes[k], r.stamp[k], r.pc[k] & kPc, (r.pc[k] & kStrong) != 0 ? Touch::strong_read : Touch::read});
+        f(Earlier{cell(i), u, r.lanes[k], r.stamp[k], r.pc[k] & kPc,
+                  (r.pc[k] & kStrong) != 0 ? Touch::strong_read : Touch::read});
       }
     }
   });

@@ -11,11 +11,13 @@ void SharedRaces::check_writes(const BlockOrder& order, RaceReport& report, cons
   settle(order, at);
   if (newest(line_written_, at) < floor) return;
   check_last(order, report, at, who, *at.planes);
-  // A plain write that its own thread has covered by an atomic: other atomics race with it, though not with the last write.
+  // A plain write that its own thread has covered by an atomic: other atomics race with it, though not with the last
+  // write.
   if (strong(who.touch) && !at.planes->plain.stamp.empty()) check_last(order, report, at, who, at.planes->plain);
 }
 
-void SharedRaces::check_last(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who, const Writes& last) {
+void SharedRaces::check_last(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who,
+                             const Writes& last) {
   const std::uint32_t* owner = last.owner.data() + at.first;
   const std::uint32_t* stamp = last.stamp.data() + at.first;
   const std::uint32_t* upto = order.warp(who.warp).common.now.own.upto.data();
@@ -63,19 +65,22 @@ void SharedRaces::check_reads(const BlockOrder& order, RaceReport& report, const
 }
 
 // Whether the warp has looked at a cell by strong reads since the last barrier of the block.
-bool SharedRaces::seen_since_barrier(const BlockOrder& order, const Piece& at, const Who& who, std::uint32_t cell) const {
+bool SharedRaces::seen_since_barrier(const BlockOrder& order, const Piece& at, const Who& who,
+                                     std::uint32_t cell) const {
   const Reads& r = at.planes->reads[who.warp];
   return !r.stamp.empty() && r.stamp[at.first + cell] >= order.warp(who.warp).barrier_floor &&
          (r.pc[at.first + cell] & kStrong) != 0;
 }
 
-// One cell, exactly: every lane that made the earlier access against every lane that makes this one. Of several conflicts
-// the gravest is told.
-void SharedRaces::judge(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who, std::uint32_t cell,
-                        unsigned actor, Mask by_lanes, Mask fresh, Stamp stamp, std::uint32_t pc, std::uint32_t flags) {
+// One cell, exactly: every lane that made the earlier access against every lane that makes this one. Of several
+// conflicts the gravest is told.
+void SharedRaces::judge(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who,
+                        std::uint32_t cell, unsigned actor, Mask by_lanes, Mask fresh, Stamp stamp, std::uint32_t pc,
+                        std::uint32_t flags) {
   const bool wrote = (flags & 1) != 0;
   bool updates = false;  // volatile stores, of which one may be lost
-  const bool mixed = (flags & kAtomic) != 0 && who.touch == Touch::atomic && pc != who.pc && report.uses().of_mixed_width(pc, who.pc);
+  const bool mixed =
+      (flags & kAtomic) != 0 && who.touch == Touch::atomic && pc != who.pc && report.uses().of_mixed_width(pc, who.pc);
   if ((flags & kStrong) != 0 && strong(who.touch) && !mixed) {
     const bool both_volatile = (flags & kVolatile) != 0 && who.is_volatile;
     const bool lockstep = actor == who.warp && both_volatile;
@@ -85,8 +90,8 @@ void SharedRaces::judge(const BlockOrder& order, RaceReport& report, const Piece
   // A flag that warps set in turns is none: its thread has seen the other's value and stores one of its own.
   if (updates && seen_since_barrier(order, at, who, cell) && !report.uses().is_update(who.pc)) return;
   const Touch before = (flags & kAtomic) != 0 ? Touch::atomic
-                       : wrote ? ((flags & kStrong) != 0 ? Touch::strong_write : Touch::write)
-                               : ((flags & kStrong) != 0 ? Touch::strong_read : Touch::read);
+                       : wrote                ? ((flags & kStrong) != 0 ? Touch::strong_write : Touch::write)
+                                              : ((flags & kStrong) != 0 ? Touch::strong_read : Touch::read);
   const std::uint64_t address = at.address + (std::uint64_t{cell} << at.cell_shift);
   const Object* object = object_at(address - base_);
   const Mask mine = who.uniform ? who.lanes : Mask{1} << (at.lane(who, cell) & 31);
@@ -102,9 +107,12 @@ void SharedRaces::judge(const BlockOrder& order, RaceReport& report, const Piece
       const bool one_instruction = actor == who.warp && pc == who.pc && stamp == who.stamp;
       const bool same = wrote && actor < 32 && before != Touch::atomic && writes(who.touch) &&
                         stores_same_value(who.access, lane, by_lane, one_instruction, address, 1u << at.cell_shift);
-      const Party now{order.block(), who.actor, lane, who.pc, who.touch}, then{order.block(), actor, by_lane, pc, before};
+      const Party now{order.block(), who.actor, lane, who.pc, who.touch},
+          then{order.block(), actor, by_lane, pc, before};
       if (updates && (same || relation != Relation::unordered)) continue;
-      const Conflict conflict = updates ? Conflict::volatile_data : mixed ? Conflict::mixed_width : conflict_of(relation, now, then, same);
+      const Conflict conflict = updates ? Conflict::volatile_data
+                                : mixed ? Conflict::mixed_width
+                                        : conflict_of(relation, now, then, same);
       report.race(order, now, then, stamp, relation, conflict, Space::shared, address - base_, object);
       if (!is_warning(conflict)) return;
     }

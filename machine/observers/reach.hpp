@@ -30,8 +30,8 @@ struct Grain {
   Stamp upto = 0;
 };
 
-// Bulk copies that are complete: of those that complete on one mbarrier or with the groups of one thread, all with a stamp
-// below `upto`. The stamps are phases, or numbers of groups.
+// Bulk copies that are complete: of those that complete on one mbarrier or with the groups of one thread, all with a
+// stamp below `upto`. The stamps are phases, or numbers of groups.
 struct Completion {
   std::uint32_t source = 0;
   Stamp upto = 0;

@@ -16,10 +16,10 @@ inline const std::byte* stored_byte(const Access& a, unsigned lane, std::uint64_
 }
 
 // Whether lane `lane` stores what the bytes at `address` held after an earlier store. Lanes of one store write in their
-// order: where `same_instruction` says that the earlier one may be by lane `by_lane` of this very access, and that is a lower
-// lane which writes there, its operand counts. Otherwise memory still holds what the earlier store wrote.
-inline bool stores_same_value(const Access* a, unsigned lane, unsigned by_lane, bool same_instruction, std::uint64_t address,
-                              unsigned bytes) {
+// order: where `same_instruction` says that the earlier one may be by lane `by_lane` of this very access, and that is a
+// lower lane which writes there, its operand counts. Otherwise memory still holds what the earlier store wrote.
+inline bool stores_same_value(const Access* a, unsigned lane, unsigned by_lane, bool same_instruction,
+                              std::uint64_t address, unsigned bytes) {
   if (a == nullptr || a->kind != AccessKind::store) return false;
   for (unsigned b = 0; b < bytes; ++b) {
     const std::byte* mine = stored_byte(*a, lane, address + b);

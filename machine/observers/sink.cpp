@@ -48,7 +48,8 @@ std::string_view kind_words(ObjectKind kind) {
 std::string demangled(const std::string& name) {
   if (name.rfind("_Z", 0) != 0) return name;  // a plain "f" is no encoding of float
   int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
+  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
+                                                    std::free);
   return status == 0 && text ? text.get() : name;
 }
 
@@ -101,10 +102,12 @@ std::string describe_object(const Object& object) {
 std::string describe_address(std::uint64_t address, const Object* object) {
   if (!object) return hex(address);
   const std::string name = object->name.empty() ? describe_object(*object) : demangled(object->name);
-  if (object->contains(address)) return name + " + " + std::to_string(address - object->base) + " (" + hex(address) + ")";
+  if (object->contains(address))
+    return name + " + " + std::to_string(address - object->base) + " (" + hex(address) + ")";
   if (address >= object->base + object->size) {
     const std::uint64_t past = address - object->base - object->size;
-    return std::to_string(past) + (past == 1 ? " byte" : " bytes") + " past the end of " + name + " (" + hex(address) + ")";
+    return std::to_string(past) + (past == 1 ? " byte" : " bytes") + " past the end of " + name + " (" + hex(address) +
+           ")";
   }
   return std::to_string(object->base - address) + " bytes before " + name + " (" + hex(address) + ")";
 }

@@ -44,7 +44,8 @@ class Sink {
 
   bool empty() const { return found_.empty(); }
   bool has_error() const {
-    return std::any_of(found_.begin(), found_.end(), [](const Found& f) { return f.finding.level == report::Level::error; });
+    return std::any_of(found_.begin(), found_.end(),
+                       [](const Found& f) { return f.finding.level == report::Level::error; });
   }
   template <class F>
   void drain(F&& f) {
@@ -60,7 +61,8 @@ class Sink {
   struct Hash {
     std::size_t operator()(const SiteKey& k) const {
       return (((std::size_t{k.rule} * 0x9e3779b97f4a7c15ULL ^ k.pc) * 0x9e3779b97f4a7c15ULL ^ k.other_pc) *
-              0x9e3779b97f4a7c15ULL) ^ k.object;
+              0x9e3779b97f4a7c15ULL) ^
+             k.object;
     }
   };
   struct Found {

@@ -12,7 +12,8 @@ void StrongLocations::observe(BlockOrder& order, unsigned warp, unsigned lane, c
     order.observe(warp, lane, seen, acquire, block == order.block() ? Source::own_block : Source::out_of_reach);
     own |= block == order.block() && seen == from.wide;
   }
-  if (from.wide && !own) order.observe(warp, lane, from.wide, acquire, width == kBlockWide ? Source::out_of_reach : Source::other_block);
+  if (from.wide && !own)
+    order.observe(warp, lane, from.wide, acquire, width == kBlockWide ? Source::out_of_reach : Source::other_block);
 }
 
 void StrongLocations::access(BlockOrder& order, const WarpPoint& point, const Access& a) {

@@ -18,8 +18,8 @@ class StrongLocations {
 
  private:
   struct Location {
-    BlocksPtr wide;                                          // released at device scope
-    std::vector<std::pair<std::uint32_t, BlocksPtr>> narrow; // at block scope, by the releasing block
+    BlocksPtr wide;                                           // released at device scope
+    std::vector<std::pair<std::uint32_t, BlocksPtr>> narrow;  // at block scope, by the releasing block
   };
   void observe(BlockOrder& order, unsigned warp, unsigned lane, const Location& from, bool acquire, Width width);
 

@@ -50,7 +50,8 @@ void follow(const std::vector<Move>& moves, std::unordered_set<std::string>& rea
 bool decides(std::string_view opcode) {
   constexpr std::string_view deciding[] = {"setp", "set.", "slct", "shfl", "vote", "match", "redux", "call"};
   return (starts_with(opcode, "atom") && opcode.find(".cas.") != std::string_view::npos) ||
-         std::any_of(std::begin(deciding), std::end(deciding), [&](std::string_view start) { return starts_with(opcode, start); });
+         std::any_of(std::begin(deciding), std::end(deciding),
+                     [&](std::string_view start) { return starts_with(opcode, start); });
 }
 
 }  // namespace

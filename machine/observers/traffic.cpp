@@ -44,7 +44,8 @@ void TrafficCount::add_run(Buffer& buffer, const Object& object, std::uint64_t a
     auto region = regions.upper_bound(address);
     if (region != regions.begin()) --region;
     for (; region != regions.end() && region->first < address + bytes; ++region) {
-      const std::uint64_t from = std::max(address, region->first), to = std::min(address + bytes, region->first + region->second);
+      const std::uint64_t from = std::max(address, region->first),
+                          to = std::min(address + bytes, region->first + region->second);
       if (from < to) add(buffer.rows[region->first], from, to - from);
     }
   } else if (row_bytes_ != 0) {
@@ -80,8 +81,8 @@ void TrafficCount::count(const Access& a, bool reads, bool writes) {
 
 void TrafficCount::global(const Access& a) { count(a, a.kind != AccessKind::store, a.kind != AccessKind::load); }
 
-// Wavefronts: a group of lanes whose words lie in different banks, or are the same word, goes at once. A group is 32 lanes for
-// words up to 4 bytes, 16 lanes for 8, 8 lanes for 16.
+// Wavefronts: a group of lanes whose words lie in different banks, or are the same word, goes at once. A group is 32
+// lanes for words up to 4 bytes, 16 lanes for 8, 8 lanes for 16.
 void TrafficCount::shared(const Access& a, std::uint64_t base) {
   ++shared_accesses_;
   if (a.shape == Shape::uniform) {
@@ -166,7 +167,8 @@ report::LaunchTraffic TrafficCount::result(const LaunchInfo& launch) const {
     out.total = buffer.total;
     // Every row is listed, also one that nobody touched: "each live row exactly once" is read from it.
     if (regions_.any()) {
-      for (auto r = regions_.regions().lower_bound(object->base); r != regions_.regions().end() && r->first < object->base + object->size; ++r) {
+      for (auto r = regions_.regions().lower_bound(object->base);
+           r != regions_.regions().end() && r->first < object->base + object->size; ++r) {
         const auto row = buffer.rows.find(r->first);
         out.row_base.push_back(r->first), out.row_size.push_back(r->second);
         out.rows.push_back(row == buffer.rows.end() ? report::Traffic{} : row->second);

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "observers/memcheck.hpp"
 #include "events/observer.hpp"
+#include "observers/memcheck.hpp"
 #include "report/report.hpp"
 
 namespace machine::checks {
@@ -31,7 +31,8 @@ class TrafficCount {
     std::map<std::uint64_t, report::Traffic> rows;  // by base address
   };
   void count(const Access& access, bool reads, bool writes);
-  void add_run(Buffer& buffer, const Object& object, std::uint64_t address, std::uint64_t bytes, bool reads, bool writes);
+  void add_run(Buffer& buffer, const Object& object, std::uint64_t address, std::uint64_t bytes, bool reads,
+               bool writes);
 
   const Regions& regions_;
   std::uint64_t row_bytes_;

@@ -29,7 +29,8 @@ Declaration parse_declarator(Text& text, const Declaration& first) {
       continue;
     }
     const auto extent = number();
-    if (extent != 0 && elements > (std::uint64_t{1} << 40) / extent) text.fail("array '" + std::string(d.name) + "' is too large");
+    if (extent != 0 && elements > (std::uint64_t{1} << 40) / extent)
+      text.fail("array '" + std::string(d.name) + "' is too large");
     elements *= extent;
     text.expect(']');
   }
@@ -47,7 +48,8 @@ Declaration parse_declaration(Text& text) {
     if (word == ".align") {
       Number n;
       const auto value = text.word();
-      if (!parse_number(value, n) || n.kind != Number::integer || n.bits == 0 || (n.bits & (n.bits - 1)) != 0 || n.bits > 4096)
+      if (!parse_number(value, n) || n.kind != Number::integer || n.bits == 0 || (n.bits & (n.bits - 1)) != 0 ||
+          n.bits > 4096)
         text.fail("bad alignment '" + std::string(value) + "'");
       d.align = static_cast<std::uint32_t>(n.bits);
     } else if (word == ".ptr" || word == ".global" || word == ".shared" || word == ".const" || word == ".local") {
@@ -67,7 +69,8 @@ Declaration parse_declaration(Text& text) {
       for (;;) {
         const auto attribute = text.word();
         if (attribute == ".managed") d.managed = true;
-        if (attribute != ".managed" && attribute != ".unified") text.fail("unknown attribute '" + std::string(attribute) + "'");
+        if (attribute != ".managed" && attribute != ".unified")
+          text.fail("unknown attribute '" + std::string(attribute) + "'");
         if (text.take('(')) text.until(')'), text.expect(')');
         if (!text.take(',')) break;
       }

@@ -11,10 +11,10 @@ namespace machine {
 struct Declaration {
   std::string_view name;
   Type type = Type::none;
-  std::uint32_t align = 0;    // 0 as given: natural
-  std::uint64_t bytes = 0;    // in all
+  std::uint32_t align = 0;  // 0 as given: natural
+  std::uint64_t bytes = 0;  // in all
   bool is_array = false;
-  bool open_array = false;    // name[]
+  bool open_array = false;        // name[]
   std::uint32_t count_range = 0;  // name<count>
   bool managed = false;
   unsigned vector = 1;

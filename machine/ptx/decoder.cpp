@@ -3,8 +3,8 @@
 
 #include <cstring>
 
-#include "ptx/declaration.hpp"
 #include "exec/kernel.hpp"
+#include "ptx/declaration.hpp"
 
 namespace machine {
 namespace {
@@ -13,16 +13,24 @@ std::uint32_t round_up(std::uint32_t value, std::uint32_t to) { return (value + 
 
 }  // namespace
 
-Decoder::Decoder(const ModuleText& m, Program& p, Function& f, const Options& o, const FrameLayout* layout, bool following)
-    : module(m), program(p), function(f), options(o), following_(following), layout_(layout), register_base_(f.frame_bytes) {
+Decoder::Decoder(const ModuleText& m, Program& p, Function& f, const Options& o, const FrameLayout* layout,
+                 bool following)
+    : module(m),
+      program(p),
+      function(f),
+      options(o),
+      following_(following),
+      layout_(layout),
+      register_base_(f.frame_bytes) {
   if (layout != nullptr) function.frame_bytes += layout->bytes;
   true_ = constant_mask(kFullMask);
   guard_ = true_;
 }
 
 void Decoder::fail(const std::string& what) const {
-  throw PtxError("kernel '" + program.kernel + "'" + (function.is_kernel ? "" : ", function '" + function.name + "'") + ", PTX line " +
-                 std::to_string(line_) + ": " + what + (opcode_.empty() ? "" : " in '" + std::string(opcode_) + "'"));
+  throw PtxError("kernel '" + program.kernel + "'" + (function.is_kernel ? "" : ", function '" + function.name + "'") +
+                 ", PTX line " + std::to_string(line_) + ": " + what +
+                 (opcode_.empty() ? "" : " in '" + std::string(opcode_) + "'"));
 }
 void Decoder::refuse_type(Type t) const { fail("type '." + std::string(name_of(t)) + "' is not supported"); }
 
@@ -83,7 +91,8 @@ void Decoder::run(Text body) {
   while (!body.done()) statement(body);
   if (scopes_.size() != 1) fail("a '{' is not closed");
   for (const std::string_view name : times_.settle())
-    if (const Variable* v = find(name); v != nullptr && v->kind == Variable::reg && v->allocated && v->bytes != 0 && (v->slot & 3) == static_cast<Slot>(Bank::registers))
+    if (const Variable* v = find(name); v != nullptr && v->kind == Variable::reg && v->allocated && v->bytes != 0 &&
+                                        (v->slot & 3) == static_cast<Slot>(Bank::registers))
       function.times.push_back({v->slot & ~Slot{3}, v->bytes * std::uint32_t{kWarp}});
   std::sort(function.times.begin(), function.times.end());
   opcode_ = "ret";
@@ -167,7 +176,8 @@ void Decoder::directive(Text& text, std::string_view word) {
     text.expect(';');
     return;
   }
-  if (word == ".maxntid" || word == ".minnctapersm" || word == ".reqntid" || word == ".maxnreg") text.fail("'" + std::string(word) + "' inside a body");
+  if (word == ".maxntid" || word == ".minnctapersm" || word == ".reqntid" || word == ".maxnreg")
+    text.fail("'" + std::string(word) + "' inside a body");
   text.fail("kernel '" + program.kernel + "': unknown directive '" + std::string(word) + "'");
 }
 
@@ -244,14 +254,22 @@ void Decoder::declare_memory(Text& text, std::string_view space) {
       v.address = round_up(function.local.bytes, std::max(d.align, 4u));
       if (v.address + d.bytes > (1u << 24)) text.fail("local array '" + std::string(d.name) + "' is too large");
       function.local.bytes = static_cast<std::uint32_t>(round_up(static_cast<std::uint32_t>(v.address + d.bytes), 4));
-      function.local.arrays.push_back(Object{.id = 0, .kind = ObjectKind::local, .state = ObjectState::live, .base = v.address,
-                                             .size = d.bytes, .align = d.align, .name = std::string(d.name), .allocated = 0, .freed = 0});
+      function.local.arrays.push_back(Object{.id = 0,
+                                             .kind = ObjectKind::local,
+                                             .state = ObjectState::live,
+                                             .base = v.address,
+                                             .size = d.bytes,
+                                             .align = d.align,
+                                             .name = std::string(d.name),
+                                             .allocated = 0,
+                                             .freed = 0});
     } else if (space == ".shared") {
       v.kind = Variable::shared;
       bool found = false;
       for (const auto& s : program.shared->variables)
         if (s.name == d.name) v.address = s.base, found = true;
-      if (!found && d.open_array) v.kind = Variable::dynamic_shared, v.address = program.shared->dynamic_base, found = true;
+      if (!found && d.open_array)
+        v.kind = Variable::dynamic_shared, v.address = program.shared->dynamic_base, found = true;
       if (!found) text.fail("shared variable '" + std::string(d.name) + "' has no place");
     } else {
       v.kind = Variable::param_area;
@@ -356,7 +374,8 @@ Operand Decoder::parse_operand(Text& text) {
         if (!negative) text.take('+');
         if (text.take('-')) negative = !negative;
         word = text.word();
-        if (!parse_number(word, n) || n.kind != Number::integer) text.fail("bad address offset '" + std::string(word) + "'");
+        if (!parse_number(word, n) || n.kind != Number::integer)
+          text.fail("bad address offset '" + std::string(word) + "'");
         o.offset += static_cast<std::int64_t>(n.bits) * (negative ? -1 : 1);
       }
     }

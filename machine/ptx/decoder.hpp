@@ -12,23 +12,23 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ptx/text.hpp"
-#include "ptx/first_guesses.hpp"
-#include "ptx/lifetimes.hpp"
 #include "exec/inserted.hpp"
 #include "exec/module.hpp"
 #include "exec/program.hpp"
 #include "exec/time_registers.hpp"
 #include "exec/types.hpp"
 #include "exec/warp.hpp"
+#include "ptx/first_guesses.hpp"
+#include "ptx/lifetimes.hpp"
+#include "ptx/text.hpp"
 
 namespace machine {
 
 struct Operand {
   enum Kind : std::uint8_t { name, number, address, list, sink } kind = sink;
-  bool negated = false;  // !p
-  bool minus = false;    // -name
-  std::string_view text; // name, or the base of an address (empty: absolute)
+  bool negated = false;   // !p
+  bool minus = false;     // -name
+  std::string_view text;  // name, or the base of an address (empty: absolute)
   Number number_value;
   std::int64_t offset = 0;     // address
   std::vector<Operand> parts;  // {a, b}, (a, b), and p|q as a list of two with `piped`
@@ -44,7 +44,7 @@ struct LocalStatement {
 
 // What a label names that stands before ".callprototype" or ".calltargets": where a call by address may go.
 struct CallForm {
-  bool listed = false;                   // by name; else by what they take and give back
+  bool listed = false;  // by name; else by what they take and give back
   std::vector<std::string_view> names;
   Signature prototype;
 };
@@ -58,21 +58,22 @@ struct Mode {
 struct Variable {
   enum Kind : std::uint8_t { reg, local, shared, param_area, kernel_param, global, dynamic_shared } kind = reg;
   Type type = Type::none;
-  std::uint8_t bytes = 0;      // reg: width, 0 for a predicate
+  std::uint8_t bytes = 0;  // reg: width, 0 for a predicate
   bool allocated = false;
-  bool single = false;         // reg: one instruction of the text writes it
-  Slot slot = 0;               // reg; param_area: index of the area
+  bool single = false;                       // reg: one instruction of the text writes it
+  Slot slot = 0;                             // reg; param_area: index of the area
   std::uint32_t number = ~std::uint32_t{0};  // reg: in order of first mention; none for constants and formals
-  std::uint64_t address = 0;   // others: offset or address
+  std::uint64_t address = 0;                 // others: offset or address
   std::uint64_t size = 0;
 };
 
-// A function is decoded twice: first with a place for each register, to learn when each is alive (`layout` is null), then
-// with the layout that comes of it.
+// A function is decoded twice: first with a place for each register, to learn when each is alive (`layout` is null),
+// then with the layout that comes of it.
 class Decoder {
  public:
   // With `following`, the flow of undefined values is noted for each instruction.
-  Decoder(const ModuleText& module, Program& program, Function& function, const Options& options, const FrameLayout* layout, bool following);
+  Decoder(const ModuleText& module, Program& program, Function& function, const Options& options,
+          const FrameLayout* layout, bool following);
   void run(Text body);
   FrameLayout layout() const { return lifetimes_.layout(); }
 
@@ -82,7 +83,9 @@ class Decoder {
   bool take(std::string_view modifier);
   // The first of `choices` that is there; its index, or -1.
   int take_one(std::span<const std::string_view> choices);
-  int take_one(std::initializer_list<std::string_view> choices) { return take_one(std::span(choices.begin(), choices.size())); }
+  int take_one(std::initializer_list<std::string_view> choices) {
+    return take_one(std::span(choices.begin(), choices.size()));
+  }
   // The next modifier that is not taken, without taking it; empty at the end.
   std::string_view next() const;
   // The next modifier that is not taken must be a type.
@@ -115,8 +118,8 @@ class Decoder {
   // A literal, or a register that only ever holds one.
   bool is_immediate(std::size_t index);
   bool is_register(const Operand& operand);
-  // The unguarded instruction at hand copies `source` to operand 0, and neither ever changes afterwards: the register becomes another
-  // name of the slot, and nothing needs to be executed. False when that does not hold.
+  // The unguarded instruction at hand copies `source` to operand 0, and neither ever changes afterwards: the register
+  // becomes another name of the slot, and nothing needs to be executed. False when that does not hold.
   bool alias(std::size_t source, Type type);
   Variable* find(std::string_view name);
   // Address operand: slot of the base (constant 0 when absent), its width, and the constant offset.
@@ -132,7 +135,7 @@ class Decoder {
   Slot constant_mask(Mask mask);
   Slot scratch(unsigned bytes);  // a place of its own
   Slot passing(unsigned bytes);  // the same, for what is alive within this statement only
-  Slot local_base();  // of the running frame, as 64-bit offsets (device functions)
+  Slot local_base();             // of the running frame, as 64-bit offsets (device functions)
   Slot special(Special s) const { return slot(Bank::specials, static_cast<std::uint32_t>(s) * 128); }
   const Slot* keep(std::vector<Slot> slots);
 
@@ -146,7 +149,8 @@ class Decoder {
   bool untouched_memory() const;
   // The instruction ends a basic block (a new one begins behind it), and its lanes go on there, or never do.
   void ends_block(bool goes_on = true);
-  // Of the instruction just emitted: threads end here, or wait for all others of the block, or call what may wait for them.
+  // Of the instruction just emitted: threads end here, or wait for all others of the block, or call what may wait for
+  // them.
   void thread_ends() { ends_.push_back(last_inst()); }
   void waits_for_block() { barriers_.push_back(last_inst()), function.waits = true; }
   void calls_function(Function& callee);
@@ -157,7 +161,9 @@ class Decoder {
   void table_target(std::size_t table, std::size_t index, std::string_view label);
   std::size_t new_table(std::size_t size);
   Function* callee(std::string_view name);
-  std::uint64_t code_address(const Function& function) const { return module.code.of(module.by_name.at(function.name)); }
+  std::uint64_t code_address(const Function& function) const {
+    return module.code.of(module.by_name.at(function.name));
+  }
   ParamArea* area(std::string_view name);
 
   const ModuleText& module;
@@ -171,9 +177,19 @@ class Decoder {
     std::unordered_map<std::string_view, std::uint32_t> labels;
     std::unordered_map<std::string_view, std::vector<std::string_view>> targets;
     std::unordered_map<std::string_view, CallForm> calls;
-    struct Range { std::string_view prefix; std::uint32_t count; Type type; };
+    struct Range {
+      std::string_view prefix;
+      std::uint32_t count;
+      Type type;
+    };
     std::vector<Range> ranges;
-    struct Pending { std::uint32_t inst; std::string_view label; std::uint32_t line; std::size_t table = ~std::size_t{0}; std::size_t index = 0; };
+    struct Pending {
+      std::uint32_t inst;
+      std::string_view label;
+      std::uint32_t line;
+      std::size_t table = ~std::size_t{0};
+      std::size_t index = 0;
+    };
     std::vector<Pending> pending;
   };
   void statement(Text& text);
@@ -208,7 +224,7 @@ class Decoder {
   void finish();
 
   std::vector<Scope> scopes_;
-  std::deque<std::string> half_names_;  // of the halves of .b128 registers
+  std::deque<std::string> half_names_;                               // of the halves of .b128 registers
   std::unordered_map<std::string_view, std::uint32_t> definitions_;  // how often a name stands first among the operands
   FirstGuesses guesses_;
   TimeRegisters times_;
@@ -238,15 +254,15 @@ class Decoder {
   struct Watched {
     std::uint32_t inst, number;
   };
-  std::vector<Watched> watched_;                         // of this statement
-  std::unordered_map<std::uint32_t, Slot> written_;      // by number: which lanes have written it
+  std::vector<Watched> watched_;                     // of this statement
+  std::unordered_map<std::uint32_t, Slot> written_;  // by number: which lanes have written it
   const bool following_;
   std::optional<FlowKind> flow_kind_;
-  std::vector<FlowOperand> reads_, writes_;              // of this statement, when following
-  std::vector<std::uint32_t> block_insts_;           // first instruction of each basic block
-  std::vector<bool> block_goes_on_;                  // into the block behind it
-  std::vector<std::uint32_t> ends_, barriers_;       // instructions at which threads end, or wait for their block
-  std::vector<std::uint32_t> waiting_calls_;         // of functions in which they may
+  std::vector<FlowOperand> reads_, writes_;     // of this statement, when following
+  std::vector<std::uint32_t> block_insts_;      // first instruction of each basic block
+  std::vector<bool> block_goes_on_;             // into the block behind it
+  std::vector<std::uint32_t> ends_, barriers_;  // instructions at which threads end, or wait for their block
+  std::vector<std::uint32_t> waiting_calls_;    // of functions in which they may
   const FrameLayout* layout_;
   std::uint32_t register_base_ = 0;
 

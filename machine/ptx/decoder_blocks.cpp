@@ -74,7 +74,8 @@ void Decoder::calls_function(Function& callee) {
 }
 
 std::uint32_t Decoder::block_of(std::uint32_t inst) const {
-  return static_cast<std::uint32_t>(std::upper_bound(block_insts_.begin(), block_insts_.end(), inst) - block_insts_.begin() - 1);
+  return static_cast<std::uint32_t>(std::upper_bound(block_insts_.begin(), block_insts_.end(), inst) -
+                                    block_insts_.begin() - 1);
 }
 
 std::vector<std::pair<std::uint32_t, std::uint32_t>> Decoder::edges() const {
@@ -87,7 +88,8 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> Decoder::edges() const {
   return found;
 }
 
-// Gives each branch of which one way leads past a barrier, and each barrier with a predicate, the region that it passes by.
+// Gives each branch of which one way leads past a barrier, and each barrier with a predicate, the region that it passes
+// by.
 void Decoder::note_passed_barriers() {
   if (barriers_.empty() && waiting_calls_.empty()) return;
   FlowGraph graph;
@@ -106,7 +108,8 @@ void Decoder::note_passed_barriers() {
   };
   for (const auto inst : barriers_) {
     const auto b = block_of(inst);
-    if (function.code[inst].guard != true_ && !graph.blocks[b + 1].only_ends) keep(function.code[inst], {{function.code[inst].pc}, false, {}});
+    if (function.code[inst].guard != true_ && !graph.blocks[b + 1].only_ends)
+      keep(function.code[inst], {{function.code[inst].pc}, false, {}});
   }
   const auto meeting = graph.meeting_points();
   for (const auto& [inst, target] : inst_targets_) {
@@ -156,8 +159,12 @@ void Decoder::settle_watched() {
 
 void Decoder::note_flow(std::uint32_t first) {
   auto& flows = function.flows;
-  const auto is_pack = [&](std::size_t index) { return index < operands_.size() && operands_[index].kind == Operand::list && !operands_[index].piped; };
-  while (first < function.code.size() && (function.code[first].fn == enter_block || function.code[first].fn == set_mode)) ++first;
+  const auto is_pack = [&](std::size_t index) {
+    return index < operands_.size() && operands_[index].kind == Operand::list && !operands_[index].piped;
+  };
+  while (first < function.code.size() &&
+         (function.code[first].fn == enter_block || function.code[first].fn == set_mode))
+    ++first;
   if (first >= function.code.size()) return;
   flows.resize(function.code.size());
   Flow flow = flow_of(base_, modifiers_, is_pack(1), is_pack(0));
@@ -180,7 +187,8 @@ Inst& Decoder::emit(Handler handler) {
 bool Decoder::untouched_memory() const {
   if (guard_ != true_ || function.blocks.size() != 1) return false;
   using enum InstructionClass;
-  static constexpr InstructionClass kHarmless[] = {integer, logic, float32, float64, half, conversion, move, predicate, special, load_param, control};
+  static constexpr InstructionClass kHarmless[] = {integer, logic,     float32, float64,    half,   conversion,
+                                                   move,    predicate, special, load_param, control};
   std::uint32_t harmless = 0;
   for (const auto c : kHarmless) harmless += function.blocks.front().classes[static_cast<std::size_t>(c)];
   return harmless == function.blocks.front().length;
@@ -247,7 +255,8 @@ void Decoder::finish() {
     function.flows.resize(function.code.size());
     for (std::uint32_t n = 0; n < numbered_.size(); ++n)
       function.places.push_back({numbered_[n].first & ~Slot{3}, layout_->alive[n].first, layout_->alive[n].second});
-    std::sort(function.places.begin(), function.places.end(), [](const PlaceLife& a, const PlaceLife& b) { return a.offset < b.offset; });
+    std::sort(function.places.begin(), function.places.end(),
+              [](const PlaceLife& a, const PlaceLife& b) { return a.offset < b.offset; });
   }
   for (const auto& [inst, target] : inst_targets_) function.code[inst].target = &function.code[target];
   for (const auto& [inst, table] : inst_tables_) {
@@ -264,7 +273,8 @@ void Decoder::finish() {
 namespace {
 
 // Decodes the kernel and what it calls into `program`. With `layouts` empty it is filled, function by function.
-void decode_functions(Program& program, const ModuleText& module, const FunctionText& kernel, const Options& options, std::vector<FrameLayout>& layouts, bool following) {
+void decode_functions(Program& program, const ModuleText& module, const FunctionText& kernel, const Options& options,
+                      std::vector<FrameLayout>& layouts, bool following) {
   const bool learning = layouts.empty();
   Function& entry = program.functions.emplace_back();
   entry.name = kernel.name;
@@ -286,7 +296,8 @@ std::unordered_set<std::string> waiting_functions(Program& program) {
   for (bool changed = true; changed;) {
     changed = false;
     for (Function& f : program.functions)
-      if (!f.waits && std::any_of(f.callees.begin(), f.callees.end(), [](const Function* c) { return c->waits; })) f.waits = changed = true;
+      if (!f.waits && std::any_of(f.callees.begin(), f.callees.end(), [](const Function* c) { return c->waits; }))
+        f.waits = changed = true;
   }
   std::unordered_set<std::string> names;
   for (const Function& f : program.functions)
@@ -296,8 +307,9 @@ std::unordered_set<std::string> waiting_functions(Program& program) {
 
 }  // namespace
 
-std::unique_ptr<Program> decode_program(const ModuleText& module, const FunctionText& kernel, const SharedLayout& shared,
-                                        std::span<const Param> params, const Options& options, bool following) {
+std::unique_ptr<Program> decode_program(const ModuleText& module, const FunctionText& kernel,
+                                        const SharedLayout& shared, std::span<const Param> params,
+                                        const Options& options, bool following) {
   auto fresh = [&] {
     auto program = std::make_unique<Program>();
     program->kernel = kernel.name;
@@ -313,7 +325,9 @@ std::unique_ptr<Program> decode_program(const ModuleText& module, const Function
   decode_functions(*program, module, kernel, options, layouts, following);
   program->stack = stack_need(program->functions);
   program->communicates |= program->grid_sync;
-  program->again = [=, &module, &kernel, &shared, &options] { return decode_program(module, kernel, shared, params, options, true); };
+  program->again = [=, &module, &kernel, &shared, &options] {
+    return decode_program(module, kernel, shared, params, options, true);
+  };
   return program;
 }
 

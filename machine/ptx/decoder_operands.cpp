@@ -13,23 +13,49 @@ struct SpecialName {
   Special special;
 };
 constexpr SpecialName kSpecials[] = {
-    {"%tid.x", Special::tid_x},         {"%tid.y", Special::tid_y},         {"%tid.z", Special::tid_z},
-    {"%ntid.x", Special::ntid_x},       {"%ntid.y", Special::ntid_y},       {"%ntid.z", Special::ntid_z},
-    {"%ctaid.x", Special::ctaid_x},     {"%ctaid.y", Special::ctaid_y},     {"%ctaid.z", Special::ctaid_z},
-    {"%nctaid.x", Special::nctaid_x},   {"%nctaid.y", Special::nctaid_y},   {"%nctaid.z", Special::nctaid_z},
-    {"%laneid", Special::laneid},       {"%warpid", Special::warpid},       {"%nwarpid", Special::nwarpid},
-    {"%smid", Special::smid},           {"%nsmid", Special::nsmid},         {"%gridid", Special::gridid},
-    {"%lanemask_eq", Special::lanemask_eq}, {"%lanemask_le", Special::lanemask_le}, {"%lanemask_lt", Special::lanemask_lt},
-    {"%lanemask_ge", Special::lanemask_ge}, {"%lanemask_gt", Special::lanemask_gt},
-    {"%dynamic_smem_size", Special::dynamic_smem_size}, {"%total_smem_size", Special::total_smem_size},
+    {"%tid.x", Special::tid_x},
+    {"%tid.y", Special::tid_y},
+    {"%tid.z", Special::tid_z},
+    {"%ntid.x", Special::ntid_x},
+    {"%ntid.y", Special::ntid_y},
+    {"%ntid.z", Special::ntid_z},
+    {"%ctaid.x", Special::ctaid_x},
+    {"%ctaid.y", Special::ctaid_y},
+    {"%ctaid.z", Special::ctaid_z},
+    {"%nctaid.x", Special::nctaid_x},
+    {"%nctaid.y", Special::nctaid_y},
+    {"%nctaid.z", Special::nctaid_z},
+    {"%laneid", Special::laneid},
+    {"%warpid", Special::warpid},
+    {"%nwarpid", Special::nwarpid},
+    {"%smid", Special::smid},
+    {"%nsmid", Special::nsmid},
+    {"%gridid", Special::gridid},
+    {"%lanemask_eq", Special::lanemask_eq},
+    {"%lanemask_le", Special::lanemask_le},
+    {"%lanemask_lt", Special::lanemask_lt},
+    {"%lanemask_ge", Special::lanemask_ge},
+    {"%lanemask_gt", Special::lanemask_gt},
+    {"%dynamic_smem_size", Special::dynamic_smem_size},
+    {"%total_smem_size", Special::total_smem_size},
     {"%aggr_smem_size", Special::aggr_smem_size},
-    {"%envreg1", Special::envreg1},     {"%envreg2", Special::envreg2},
+    {"%envreg1", Special::envreg1},
+    {"%envreg2", Special::envreg2},
     // A launch without clusters is one of clusters of one block.
-    {"%clusterid.x", Special::ctaid_x}, {"%clusterid.y", Special::ctaid_y}, {"%clusterid.z", Special::ctaid_z},
-    {"%nclusterid.x", Special::nctaid_x}, {"%nclusterid.y", Special::nctaid_y}, {"%nclusterid.z", Special::nctaid_z},
-    {"%cluster_ctaid.x", Special::zero}, {"%cluster_ctaid.y", Special::zero}, {"%cluster_ctaid.z", Special::zero},
-    {"%cluster_nctaid.x", Special::one}, {"%cluster_nctaid.y", Special::one}, {"%cluster_nctaid.z", Special::one},
-    {"%cluster_ctarank", Special::zero}, {"%cluster_nctarank", Special::one},
+    {"%clusterid.x", Special::ctaid_x},
+    {"%clusterid.y", Special::ctaid_y},
+    {"%clusterid.z", Special::ctaid_z},
+    {"%nclusterid.x", Special::nctaid_x},
+    {"%nclusterid.y", Special::nctaid_y},
+    {"%nclusterid.z", Special::nctaid_z},
+    {"%cluster_ctaid.x", Special::zero},
+    {"%cluster_ctaid.y", Special::zero},
+    {"%cluster_ctaid.z", Special::zero},
+    {"%cluster_nctaid.x", Special::one},
+    {"%cluster_nctaid.y", Special::one},
+    {"%cluster_nctaid.z", Special::one},
+    {"%cluster_ctarank", Special::zero},
+    {"%cluster_nctarank", Special::one},
 };
 
 struct FixedName {
@@ -39,8 +65,9 @@ struct FixedName {
 };
 // The system's own shared memory, as the H200 tells it.
 constexpr FixedName kFixed[] = {
-    {"%reserved_smem_offset_begin", 0, 4}, {"%reserved_smem_offset_end", 0x120, 4}, {"%reserved_smem_offset_cap", 1024, 4},
-    {"%reserved_smem_offset_0", 0, 4},     {"%reserved_smem_offset_1", 0, 4},      {"%current_graph_exec", 0, 8},
+    {"%reserved_smem_offset_begin", 0, 4},  {"%reserved_smem_offset_end", 0x120, 4},
+    {"%reserved_smem_offset_cap", 1024, 4}, {"%reserved_smem_offset_0", 0, 4},
+    {"%reserved_smem_offset_1", 0, 4},      {"%current_graph_exec", 0, 8},
 };
 
 }  // namespace
@@ -48,7 +75,8 @@ constexpr FixedName kFixed[] = {
 std::string_view register_of(std::string_view operand) {
   std::size_t at = operand.size();
   while (at > 0 && operand[at - 1] >= '0' && operand[at - 1] <= '7') --at;
-  const bool part = at > 2 && at < operand.size() && (operand[at - 1] == 'b' || operand[at - 1] == 'h') && operand[at - 2] == '.';
+  const bool part =
+      at > 2 && at < operand.size() && (operand[at - 1] == 'b' || operand[at - 1] == 'h') && operand[at - 2] == '.';
   return part ? operand.substr(0, at - 2) : operand;
 }
 
@@ -107,7 +135,8 @@ Variable* Decoder::find(std::string_view name) {
     std::size_t digits = name.size();
     while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9') --digits;
     if (digits == name.size() || name.size() - digits > 9) continue;
-    // A prefix may itself end in digits, as in %r1_<3>; the longest run of digits is what nvcc means, and others are tried.
+    // A prefix may itself end in digits, as in %r1_<3>; the longest run of digits is what nvcc means, and others are
+    // tried.
     for (const auto& range : scope->ranges) {
       if (name.size() <= range.prefix.size() || name.substr(0, range.prefix.size()) != range.prefix) continue;
       std::uint64_t number = 0;
@@ -159,7 +188,8 @@ Variable* Decoder::find(std::string_view name) {
       return &globals.emplace(name, v).first->second;
     }
   for (std::size_t k = 0; k < function.formals.size() + function.results.size(); ++k) {
-    const auto& area = k < function.formals.size() ? function.formals[k] : function.results[k - function.formals.size()];
+    const auto& area =
+        k < function.formals.size() ? function.formals[k] : function.results[k - function.formals.size()];
     if (area.name != name) continue;
     v.kind = area.is_register ? Variable::reg : Variable::param_area;
     v.slot = static_cast<Slot>(area_list_.size());
@@ -181,12 +211,14 @@ void Decoder::declare_halves(Scope& scope, std::string_view name) {
   half.kind = Variable::reg;
   half.type = Type::b64;
   half.bytes = 8;
-  for (const auto* suffix : {".low", ".high"}) scope.names.emplace(half_names_.emplace_back(std::string(name) + suffix), half);
+  for (const auto* suffix : {".low", ".high"})
+    scope.names.emplace(half_names_.emplace_back(std::string(name) + suffix), half);
 }
 
 std::array<Operand, 2> Decoder::halves(const Operand& o) {
   const Variable* v = o.kind == Operand::name ? find(o.text) : nullptr;
-  if (v == nullptr || v->kind != Variable::reg || v->bytes != 16) fail("'" + std::string(o.text) + "' is no register of 128 bits");
+  if (v == nullptr || v->kind != Variable::reg || v->bytes != 16)
+    fail("'" + std::string(o.text) + "' is no register of 128 bits");
   std::array<Operand, 2> parts{o, o};
   parts[0].text = half_names_.emplace_back(std::string(o.text) + ".low");
   parts[1].text = half_names_.emplace_back(std::string(o.text) + ".high");
@@ -229,7 +261,8 @@ Slot Decoder::register_place(unsigned bytes) {
 
 Slot Decoder::reg_slot(Variable& v, Use use) {
   if (!v.allocated) {
-    const unsigned bytes = v.bytes == 0 ? 0 : std::max<unsigned>(v.bytes, 2);  // an 8-bit register lies in a 16-bit slot
+    // an 8-bit register lies in a 16-bit slot
+    const unsigned bytes = v.bytes == 0 ? 0 : std::max<unsigned>(v.bytes, 2);
     v.slot = register_place(bytes);
     v.number = static_cast<std::uint32_t>(numbered_.size());
     numbered_.emplace_back(v.slot, static_cast<std::uint8_t>(bytes));
@@ -310,13 +343,15 @@ Slot Decoder::source_slot(const Operand& o, Type type) {
   if (Variable* v = find(o.text)) {
     switch (v->kind) {
       case Variable::reg:
-        if (v->bytes != bytes) fail("register '" + std::string(o.text) + "' has the wrong width for '." + std::string(name_of(type)) + "'");
+        if (v->bytes != bytes)
+          fail("register '" + std::string(o.text) + "' has the wrong width for '." + std::string(name_of(type)) + "'");
         return reg_slot(*v, Use::read);
       case Variable::shared:
       case Variable::dynamic_shared:
       case Variable::global:
       case Variable::kernel_param: {
-        if (bytes < 4 || (v->kind == Variable::global && bytes != 8)) fail("address of '" + std::string(o.text) + "' does not fit");
+        if (bytes < 4 || (v->kind == Variable::global && bytes != 8))
+          fail("address of '" + std::string(o.text) + "' does not fit");
         const std::uint64_t value = v->address + static_cast<std::uint64_t>(o.offset);
         return constant(&value, bytes);
       }
@@ -326,26 +361,28 @@ Slot Decoder::source_slot(const Operand& o, Type type) {
           const std::uint64_t value = v->address + static_cast<std::uint64_t>(o.offset);
           return constant(&value, bytes);
         }
-      case Variable::param_area:
-        fail("the address of parameter '" + std::string(o.text) + "' is not supported");
+      case Variable::param_area: fail("the address of parameter '" + std::string(o.text) + "' is not supported");
     }
   }
   for (const auto& s : kSpecials) {
     if (s.name != o.text) continue;
-    if (bytes != 4) fail("special register '" + std::string(o.text) + "' read with '." + std::string(name_of(type)) + "'");
+    if (bytes != 4)
+      fail("special register '" + std::string(o.text) + "' read with '." + std::string(name_of(type)) + "'");
     if (s.special == Special::envreg1 || s.special == Special::envreg2) program.grid_sync = true;
     return special(s.special);
   }
   for (const auto& s : kFixed) {
     if (s.name != o.text) continue;
-    if (bytes != s.bytes) fail("special register '" + std::string(o.text) + "' read with '." + std::string(name_of(type)) + "'");
+    if (bytes != s.bytes)
+      fail("special register '" + std::string(o.text) + "' read with '." + std::string(name_of(type)) + "'");
     return constant(&s.value, bytes);
   }
   // Performance monitors count nothing, environment registers hold what the driver put there: nothing.
   for (const std::string_view kind : {"%pm", "%envreg"})
     if (o.text.starts_with(kind)) {
       const std::uint64_t nothing = 0;
-      if (bytes != (o.text.ends_with("_64") ? 8u : 4u)) fail("special register '" + std::string(o.text) + "' read with '." + std::string(name_of(type)) + "'");
+      if (bytes != (o.text.ends_with("_64") ? 8u : 4u))
+        fail("special register '" + std::string(o.text) + "' read with '." + std::string(name_of(type)) + "'");
       return constant(&nothing, bytes);
     }
   if (o.text == "WARP_SZ") {
@@ -354,7 +391,9 @@ Slot Decoder::source_slot(const Operand& o, Type type) {
   }
   if (const auto found = module.by_name.find(o.text); found != module.by_name.end()) {
     const FunctionText& text = module.functions[found->second];
-    if (text.is_kernel || !text.has_body) fail("the address of " + std::string(text.is_kernel ? "kernel" : "function") + " '" + std::string(o.text) + "' is not supported");
+    if (text.is_kernel || !text.has_body)
+      fail("the address of " + std::string(text.is_kernel ? "kernel" : "function") + " '" + std::string(o.text) +
+           "' is not supported");
     if (bytes != 8 || o.offset != 0) fail("address of '" + std::string(o.text) + "' does not fit");
     const std::uint64_t value = module.code.of(found->second);
     return constant(&value, bytes);
@@ -368,24 +407,31 @@ Slot Decoder::destination(const Operand& o, Type type) {
   if (o.kind != Operand::name || o.minus || o.negated) fail("bad destination");
   Variable* v = find(o.text);
   if (v == nullptr || v->kind != Variable::reg) fail("'" + std::string(o.text) + "' is no register");
-  if (v->bytes != bytes_of(type)) fail("register '" + std::string(o.text) + "' has the wrong width for '." + std::string(name_of(type)) + "'");
+  if (v->bytes != bytes_of(type))
+    fail("register '" + std::string(o.text) + "' has the wrong width for '." + std::string(name_of(type)) + "'");
   return noted(Use::write, reg_slot(*v, Use::write), v->bytes);
 }
 
 bool Decoder::alias(std::size_t source_index, Type type) {
   if (guard_ != true_ || operands_[0].kind != Operand::name) return false;
   Variable* to = find(operands_[0].text);
-  if (to == nullptr || to->kind != Variable::reg || !to->single || to->allocated || to->bytes != bytes_of(type) || to->bytes < 2) return false;
+  if (to == nullptr || to->kind != Variable::reg || !to->single || to->allocated || to->bytes != bytes_of(type) ||
+      to->bytes < 2)
+    return false;
   const Operand& o = operands_[source_index];
   if (o.kind == Operand::name) {
     Variable* from = find(o.text);
     if (from != nullptr && from->kind == Variable::reg && !from->single) return false;
-    if (from != nullptr && from->kind != Variable::reg && from->kind != Variable::shared && from->kind != Variable::dynamic_shared && from->kind != Variable::global) return false;
+    if (from != nullptr && from->kind != Variable::reg && from->kind != Variable::shared &&
+        from->kind != Variable::dynamic_shared && from->kind != Variable::global)
+      return false;
   } else if (o.kind != Operand::number) {
     return false;
   }
   to->slot = source(o, type);
-  if (const Variable* from = o.kind == Operand::name ? find(o.text) : nullptr; from != nullptr && from->kind == Variable::reg) to->number = from->number;
+  if (const Variable* from = o.kind == Operand::name ? find(o.text) : nullptr;
+      from != nullptr && from->kind == Variable::reg)
+    to->number = from->number;
   to->allocated = true;
   // It still is an instruction of the program, and is counted as one.
   if (begin_block_) begin_block();
@@ -396,7 +442,8 @@ Slot Decoder::predicate_source(const Operand& o) { return noted(Use::read, predi
 
 Slot Decoder::predicate_slot(const Operand& o, Use use) {
   if (o.text == "%is_explicit_cluster" && use == Use::read) return constant_mask(o.negated ? kFullMask : 0);
-  if (o.kind == Operand::number && o.number_value.kind == Number::integer) return constant_mask((o.number_value.bits != 0) != o.negated ? kFullMask : 0);
+  if (o.kind == Operand::number && o.number_value.kind == Number::integer)
+    return constant_mask((o.number_value.bits != 0) != o.negated ? kFullMask : 0);
   if (o.kind != Operand::name || o.minus) fail("bad predicate operand");
   Variable* v = find(o.text);
   if (v == nullptr || v->kind != Variable::reg || v->bytes != 0) fail("'" + std::string(o.text) + "' is no predicate");
@@ -444,7 +491,8 @@ bool Decoder::is_immediate(std::size_t index) {
   const auto& o = operands_[index];
   if (o.kind == Operand::number) return true;
   const Variable* v = o.kind == Operand::name ? find(o.text) : nullptr;
-  return v != nullptr && v->kind == Variable::reg && v->allocated && (v->slot & 3) == static_cast<Slot>(Bank::constants);
+  return v != nullptr && v->kind == Variable::reg && v->allocated &&
+         (v->slot & 3) == static_cast<Slot>(Bank::constants);
 }
 
 std::uint32_t Decoder::immediate(std::size_t index) {
@@ -454,7 +502,8 @@ std::uint32_t Decoder::immediate(std::size_t index) {
     std::memcpy(&value, function.constants.data() + (find(o.text)->slot & ~Slot{3}), 4);
     return value;
   }
-  if (o.kind != Operand::number || o.number_value.kind != Number::integer) fail("operand " + std::to_string(index + 1) + " must be a constant");
+  if (o.kind != Operand::number || o.number_value.kind != Number::integer)
+    fail("operand " + std::to_string(index + 1) + " must be a constant");
   return static_cast<std::uint32_t>(o.number_value.bits);
 }
 

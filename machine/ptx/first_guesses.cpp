@@ -25,8 +25,10 @@ bool has_modifier(std::string_view mnemonic, std::string_view modifier) {
 
 // Plain, of one value, of memory that a swap can address.
 bool can_guess(std::string_view mnemonic) {
-  constexpr std::string_view kOthers[] = {"volatile", "relaxed", "acquire", "mmio", "nc", "cv", "param", "const", "local", "v2", "v4", "v8"};
-  return std::none_of(std::begin(kOthers), std::end(kOthers), [&](std::string_view m) { return has_modifier(mnemonic, m); });
+  constexpr std::string_view kOthers[] = {"volatile", "relaxed", "acquire", "mmio", "nc", "cv",
+                                          "param",    "const",   "local",   "v2",   "v4", "v8"};
+  return std::none_of(std::begin(kOthers), std::end(kOthers),
+                      [&](std::string_view m) { return has_modifier(mnemonic, m); });
 }
 
 }  // namespace
@@ -58,7 +60,8 @@ void FirstGuesses::settle(const LinearAddresses& addresses) {
     }
     const LinearAddress place = addresses.of(swap.address);
     for (const Use& load : candidates_)
-      if (load.bits == swap.bits && compared.contains(load.reg) && addresses.of(load.address) == place) loads_.insert(load.mnemonic.data());
+      if (load.bits == swap.bits && compared.contains(load.reg) && addresses.of(load.address) == place)
+        loads_.insert(load.mnemonic.data());
   }
 }
 

@@ -49,8 +49,15 @@ void add_shared(SharedLayout& layout, std::string_view name, std::uint64_t size,
   }
   base = round_up(base, std::max(align, 128u));
   if (base + size > (1u << 28)) throw PtxError("shared variable '" + std::string(name) + "' is too large");
-  layout.variables.push_back(Object{.id = 0, .kind = ObjectKind::shared, .state = ObjectState::live, .base = base, .size = size,
-                                    .align = align, .name = std::string(name), .allocated = 0, .freed = 0});
+  layout.variables.push_back(Object{.id = 0,
+                                    .kind = ObjectKind::shared,
+                                    .state = ObjectState::live,
+                                    .base = base,
+                                    .size = size,
+                                    .align = align,
+                                    .name = std::string(name),
+                                    .allocated = 0,
+                                    .freed = 0});
   layout.declared = static_cast<std::uint32_t>(round_up(layout.declared, align) + size);
   layout.extent = static_cast<std::uint32_t>(base + size);
   layout.dynamic_base = static_cast<std::uint32_t>(round_up(layout.extent + std::max<std::uint64_t>(size, 1024), 1024));
@@ -70,9 +77,11 @@ KernelImpl::KernelImpl(const ModuleText& module, const FunctionText& text, const
   if (body.find("call") != std::string_view::npos)
     for (const auto& f : module.functions)
       if (!f.is_kernel && f.has_body) scan_shared(module, f, shared_);
-  attributes_.static_shared = static_cast<std::uint32_t>(round_up(shared_.declared, 16));  // as the hardware hands it out
+  // as the hardware hands it out
+  attributes_.static_shared = static_cast<std::uint32_t>(round_up(shared_.declared, 16));
   // Local arrays: by declaration as well, so that attributes need no decoding.
-  for (std::size_t at = body.find(".local .align"); at != std::string_view::npos; at = body.find(".local .align", at + 1)) {
+  for (std::size_t at = body.find(".local .align"); at != std::string_view::npos;
+       at = body.find(".local .align", at + 1)) {
     Text cursor(module.text, text.body_begin + at, text.body_end, text.body_line);
     cursor.word();
     attributes_.local_bytes += static_cast<std::uint32_t>(parse_declaration(cursor).bytes);
@@ -96,7 +105,8 @@ Location KernelImpl::location(std::uint32_t pc) const {
   for (auto at = s.location; at != 0 && guard < 64; at = p.positions[at].inlined_at, ++guard) {
     const auto& position = p.positions[at];
     auto file = module_.files.find(position.file);
-    result.lines.push_back({std::string(position.function), file == module_.files.end() ? std::string() : file->second, position.line});
+    result.lines.push_back(
+        {std::string(position.function), file == module_.files.end() ? std::string() : file->second, position.line});
   }
   return result;
 }

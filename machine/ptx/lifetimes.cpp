@@ -51,12 +51,14 @@ std::vector<Lifetimes::Span> Lifetimes::spans(FrameLayout& found) const {
     if (crosses[n]) across.push_back(n);
   const std::uint32_t end = ordered.empty() ? 0 : ordered.back().statement;
   if (std::uint64_t{across.size()} * blocks_.size() <= kMostBits) follow(ordered, across, result, found);
-  else for (const auto n : across) result[n] = {0, end};
+  else
+    for (const auto n : across) result[n] = {0, end};
   return result;
 }
 
 // Backward data flow over the blocks, for the registers in `across`.
-void Lifetimes::follow(const std::vector<Mention>& ordered, const std::vector<std::uint32_t>& across, std::vector<Span>& spans, FrameLayout& found) const {
+void Lifetimes::follow(const std::vector<Mention>& ordered, const std::vector<std::uint32_t>& across,
+                       std::vector<Span>& spans, FrameLayout& found) const {
   using Set = std::vector<std::uint64_t>;
   const std::size_t words = (across.size() + 63) / 64, blocks = blocks_.size();
   std::vector<std::uint32_t> index(bytes_.size(), kNone);
@@ -105,14 +107,16 @@ void Lifetimes::follow(const std::vector<Mention>& ordered, const std::vector<st
 }
 
 // Forward: which of the suspects may still be unwritten where a statement reads them.
-void Lifetimes::find_unwritten(const std::vector<Mention>& ordered, const std::vector<std::uint32_t>& suspects, FrameLayout& found) const {
+void Lifetimes::find_unwritten(const std::vector<Mention>& ordered, const std::vector<std::uint32_t>& suspects,
+                               FrameLayout& found) const {
   using Set = std::vector<std::uint64_t>;
   const std::size_t words = (suspects.size() + 63) / 64, blocks = blocks_.size();
   std::vector<std::uint32_t> index(bytes_.size(), kNone);
   for (std::uint32_t k = 0; k < suspects.size(); ++k) index[suspects[k]] = k;
   std::vector<Set> open(blocks, Set(words)), ends(blocks, Set(words));
   for (const Mention& m : ordered)
-    if (index[m.number] != kNone && m.whole) ends[block_of(m.statement)][index[m.number] / 64] |= std::uint64_t{1} << index[m.number] % 64;
+    if (index[m.number] != kNone && m.whole)
+      ends[block_of(m.statement)][index[m.number] / 64] |= std::uint64_t{1} << index[m.number] % 64;
   std::vector<std::vector<std::uint32_t>> behind(blocks);
   for (const auto& [from, to] : edges_) behind[from].push_back(to);
   std::fill(open[0].begin(), open[0].end(), ~std::uint64_t{0});
@@ -164,7 +168,8 @@ FrameLayout Lifetimes::layout() const {
   std::priority_queue<Ending, std::vector<Ending>, std::greater<>> living;
   std::map<std::uint32_t, std::vector<std::uint32_t>> spare;  // places by size
   for (const auto n : order) {
-    // What ends at the statement where another begins still keeps its place: a handler may write before it has read all.
+    // What ends at the statement where another begins still keeps its place: a handler may write before it has read
+    // all.
     while (!living.empty() && living.top().first < alive[n].first) {
       const auto over = living.top().second;
       spare[bytes_[over]].push_back(result.offsets[over]);

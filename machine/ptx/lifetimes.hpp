@@ -11,8 +11,8 @@
 
 namespace machine {
 
-// Where each register lies, by its number: byte offset into the frame's register area. Predicates have a number, and lie
-// elsewhere.
+// Where each register lies, by its number: byte offset into the frame's register area. Predicates have a number, and
+// lie elsewhere.
 struct FrameLayout {
   std::vector<std::uint32_t> offsets;
   std::uint32_t bytes = 0;
@@ -27,8 +27,10 @@ class Lifetimes {
   std::uint32_t add(std::uint32_t bytes);  // a register, or a predicate of 0 bytes; its number
   void read(std::uint32_t number, std::uint32_t statement) { mentions_.push_back({number, statement, false, false}); }
   // `whole`: by every lane that gets here, so that what it held before is over.
-  void write(std::uint32_t number, std::uint32_t statement, bool whole) { mentions_.push_back({number, statement, true, whole}); }
-  void block(std::uint32_t statement);     // a basic block begins; they are numbered from 0
+  void write(std::uint32_t number, std::uint32_t statement, bool whole) {
+    mentions_.push_back({number, statement, true, whole});
+  }
+  void block(std::uint32_t statement);  // a basic block begins; they are numbered from 0
   void edge(std::uint32_t from, std::uint32_t to) { edges_.emplace_back(from, to); }
 
   // Places such that registers alive at one statement never overlap. A register that may be read before it is written
@@ -46,8 +48,10 @@ class Lifetimes {
   };
   std::vector<Span> spans(FrameLayout& found) const;
   std::uint32_t block_of(std::uint32_t statement) const;
-  void follow(const std::vector<Mention>& ordered, const std::vector<std::uint32_t>& across, std::vector<Span>& spans, FrameLayout& found) const;
-  void find_unwritten(const std::vector<Mention>& ordered, const std::vector<std::uint32_t>& suspects, FrameLayout& found) const;
+  void follow(const std::vector<Mention>& ordered, const std::vector<std::uint32_t>& across, std::vector<Span>& spans,
+              FrameLayout& found) const;
+  void find_unwritten(const std::vector<Mention>& ordered, const std::vector<std::uint32_t>& suspects,
+                      FrameLayout& found) const;
 
   std::vector<std::uint32_t> bytes_;
   std::vector<Mention> mentions_;

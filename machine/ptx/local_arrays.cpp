@@ -31,7 +31,8 @@ struct Analysis {
     }
     if (o.kind != Operand::name) return 0;
     for (const Object& array : layout.arrays)
-      if (array.name == o.text) return is_frame(array) ? (o.offset == 0 ? kFrame : kUnknown) : Roots{1} << part_at.at(array.base);
+      if (array.name == o.text)
+        return is_frame(array) ? (o.offset == 0 ? kFrame : kUnknown) : Roots{1} << part_at.at(array.base);
     const auto found = of.find(o.text);
     return found == of.end() ? 0 : found->second;
   }
@@ -52,7 +53,8 @@ struct Analysis {
     const auto at = [&](std::size_t k) { return k < o.size() ? roots(o[k]) : 0; };
     Roots all = 0;
     for (std::size_t k = 1; k < o.size(); ++k) all |= at(k);
-    if (all == 0 || s.base == "ld" || s.base == "ldu" || s.base == "atom") return 0;  // what lies in memory may be anything
+    if (all == 0 || s.base == "ld" || s.base == "ldu" || s.base == "atom")
+      return 0;  // what lies in memory may be anything
     if (s.base == "mov") return all;
     // A place in the frame, as a generic address, can be taken apart no more.
     if (s.base == "cvta") return (all & kFrame) != 0 ? kUnknown : all;
@@ -82,7 +84,8 @@ struct Analysis {
 std::vector<std::uint64_t> offsets_in_frame(const Object& frame, const std::vector<LocalStatement>& statements) {
   std::vector<std::string_view> pointers;
   for (const auto& s : statements)
-    if (s.base == "mov" && s.operands.size() == 2 && s.operands[1].kind == Operand::name && s.operands[1].text == frame.name && s.operands[1].offset == 0)
+    if (s.base == "mov" && s.operands.size() == 2 && s.operands[1].kind == Operand::name &&
+        s.operands[1].text == frame.name && s.operands[1].offset == 0)
       pointers.push_back(s.operands[0].text);
   std::vector<std::uint64_t> offsets;
   for (const auto& s : statements) {

@@ -46,7 +46,8 @@ class Indexer {
     const auto word = text_.word();
     if (word == ".version" || word == ".address_size") {
       const auto value = text_.word();
-      if (word == ".address_size" && value != "64") text_.fail("address size " + std::string(value) + ": only 64-bit PTX runs here");
+      if (word == ".address_size" && value != "64")
+        text_.fail("address size " + std::string(value) + ": only 64-bit PTX runs here");
     } else if (word == ".target") {
       module_.target = text_.word();
       while (text_.take(',')) text_.word();
@@ -156,7 +157,8 @@ class Indexer {
     if (fresh) {
       module_.functions.push_back(std::move(f));
     } else if (f.has_body) {
-      if (module_.functions[found->second].has_body) text_.fail("function '" + std::string(f.name) + "' is defined twice");
+      if (module_.functions[found->second].has_body)
+        text_.fail("function '" + std::string(f.name) + "' is defined twice");
       module_.functions[found->second] = std::move(f);
     }
   }
@@ -233,10 +235,15 @@ class Indexer {
         if (filled > d.bytes && !d.open_array) text_.fail("'" + std::string(d.name) + "' has more values than room");
       }
       const auto bytes = d.open_array ? filled : d.bytes;
-      if (extern_ ) text_.fail("'" + std::string(d.name) + "' is extern: relocatable device code needs linking, which is not done here");
-      const auto kind = d.managed ? ObjectKind::managed : constant ? ObjectKind::constant_symbol : ObjectKind::device_symbol;
+      if (extern_)
+        text_.fail("'" + std::string(d.name) +
+                   "' is extern: relocatable device code needs linking, which is not done here");
+      const auto kind = d.managed  ? ObjectKind::managed
+                        : constant ? ObjectKind::constant_symbol
+                                   : ObjectKind::device_symbol;
       const Object* object = AddressSpace::instance().allocate(kind, bytes, std::max(d.align, 16u), d.name);
-      if (object == nullptr) text_.fail("no memory for '" + std::string(d.name) + "', " + std::to_string(bytes) + " bytes");
+      if (object == nullptr)
+        text_.fail("no memory for '" + std::string(d.name) + "', " + std::to_string(bytes) + " bytes");
       for (const auto& v : initial) {
         if (!v.symbol.empty()) {
           pending_.push_back({object->base + v.offset, v, text_.line()});
@@ -273,7 +280,8 @@ class Indexer {
     if (const auto found = module_.global_by_name.find(p.value.symbol); found != module_.global_by_name.end())
       return module_.globals[found->second].object->base;
     const auto found = module_.by_name.find(p.value.symbol);
-    if (found == module_.by_name.end() || module_.functions[found->second].is_kernel || !module_.functions[found->second].has_body)
+    if (found == module_.by_name.end() || module_.functions[found->second].is_kernel ||
+        !module_.functions[found->second].has_body)
       throw PtxError("PTX line " + std::to_string(p.line) + ": initialiser names '" + std::string(p.value.symbol) +
                      "', which is no variable or function of this module");
     module_.in_tables.push_back(found->second);
@@ -298,7 +306,8 @@ const std::vector<std::size_t>& ModuleText::address_taken() const {
       const std::size_t comma = all.find_first_of(",;", at), begin = all.find_first_not_of(" \t\r\n", comma + 1);
       if (comma == std::string_view::npos || begin == std::string_view::npos || all[comma] == ';') continue;
       const auto found = by_name.find(all.substr(begin, all.find_first_of(" \t\r\n;+", begin) - begin));
-      if (found != by_name.end() && functions[found->second].has_body && !functions[found->second].is_kernel) address_taken_.push_back(found->second);
+      if (found != by_name.end() && functions[found->second].has_body && !functions[found->second].is_kernel)
+        address_taken_.push_back(found->second);
     }
     std::sort(address_taken_.begin(), address_taken_.end());
     address_taken_.erase(std::unique(address_taken_.begin(), address_taken_.end()), address_taken_.end());

@@ -43,7 +43,8 @@ Signature parse_prototype(Text& text) {
   while (!text.take(';')) {
     const auto word = text.word();
     if (word == ".noreturn") continue;
-    if (word != ".abi_preserve" && word != ".abi_preserve_control") text.fail("unknown directive '" + std::string(word) + "' of a prototype");
+    if (word != ".abi_preserve" && word != ".abi_preserve_control")
+      text.fail("unknown directive '" + std::string(word) + "' of a prototype");
     Number n;
     if (!parse_number(text.word(), n)) text.fail("expected a number behind '" + std::string(word) + "'");
   }

@@ -19,7 +19,8 @@ constexpr Classes kClassesOf = [] {
   Classes c;
   for (unsigned k = 0; k < 256; ++k) {
     const char x = static_cast<char>(k);
-    c.word[k] = (x >= 'a' && x <= 'z') || (x >= 'A' && x <= 'Z') || (x >= '0' && x <= '9') || x == '_' || x == '$' || x == '%' || x == '.';
+    c.word[k] = (x >= 'a' && x <= 'z') || (x >= 'A' && x <= 'Z') || (x >= '0' && x <= '9') || x == '_' || x == '$' ||
+                x == '%' || x == '.';
     c.plain[k] = k > ' ' && x != '/' && x != '{' && x != '}' && x != '"';
   }
   return c;
@@ -63,7 +64,8 @@ void Text::skip_blanks() {
 void Text::expect(char c) {
   if (take(c)) return;
   const char found = raw();
-  fail(std::string("expected '") + c + "'" + (found ? std::string(", found '") + found + "'" : std::string(", the text ends")));
+  fail(std::string("expected '") + c + "'" +
+       (found ? std::string(", found '") + found + "'" : std::string(", the text ends")));
 }
 
 std::string_view Text::word() {
@@ -139,8 +141,10 @@ bool parse_number(std::string_view word, Number& out) {
   }
   if (word.back() == 'U') word.remove_suffix(1);
   out.kind = Number::integer;
-  if (word.size() > 2 && (word.substr(0, 2) == "0x" || word.substr(0, 2) == "0X")) return whole(word.substr(2), 16, out.bits);
-  if (word.size() > 2 && (word.substr(0, 2) == "0b" || word.substr(0, 2) == "0B")) return whole(word.substr(2), 2, out.bits);
+  if (word.size() > 2 && (word.substr(0, 2) == "0x" || word.substr(0, 2) == "0X"))
+    return whole(word.substr(2), 16, out.bits);
+  if (word.size() > 2 && (word.substr(0, 2) == "0b" || word.substr(0, 2) == "0B"))
+    return whole(word.substr(2), 2, out.bits);
   if (word.find_first_not_of("0123456789") == std::string_view::npos)
     return whole(word, word.size() > 1 && word[0] == '0' ? 8 : 10, out.bits);
   double value = 0;

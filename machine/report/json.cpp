@@ -137,7 +137,8 @@ void write_traffic(std::string& out, const LaunchTraffic& t) {
     out += '[';
     Members rows(out);
     for (std::size_t i = 0, next; i < b.rows.size(); i = next) {
-      for (next = i + 1; next < b.rows.size() && goes_on(b, next); ++next) {}
+      for (next = i + 1; next < b.rows.size() && goes_on(b, next); ++next) {
+      }
       rows.next() += '{';
       Members r(out);
       r.number("base", b.row_base[i]);

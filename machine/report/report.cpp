@@ -60,7 +60,8 @@ std::string site_key(const Finding& f) {
 std::string told(const Finding& f) {
   constexpr std::size_t kShown = 8;
   std::string text = f.message;
-  for (std::size_t i = 0; i < std::min(f.also.size(), kShown); ++i) text += (i == 0 ? "; also between lines " : ", ") + f.also[i];
+  for (std::size_t i = 0; i < std::min(f.also.size(), kShown); ++i)
+    text += (i == 0 ? "; also between lines " : ", ") + f.also[i];
   if (f.also.size() > kShown) text += " and " + std::to_string(f.also.size() - kShown) + " more pairs";
   return text;
 }
@@ -130,8 +131,8 @@ void Report::tell_with(Finding& kept, Finding more) {
   kept.count = count;
 }
 
-// A race on a variable that shares a line with a race that is known of it: one fault has many pairs of lines. A pair may
-// show that two known ones are one as well.
+// A race on a variable that shares a line with a race that is known of it: one fault has many pairs of lines. A pair
+// may show that two known ones are one as well.
 bool Report::told_with_another(Finding& finding, const std::string& key) {
   const std::vector<std::string> places = place_keys(finding);
   std::vector<Group>& groups = groups_[finding.family + '|' + finding.subject];
@@ -139,7 +140,8 @@ bool Report::told_with_another(Finding& finding, const std::string& key) {
   for (std::size_t i = 0; i < groups.size(); ++i) {
     Group& group = groups[i];
     const Finding& kept = findings_[group.finding];
-    const bool touches = std::any_of(places.begin(), places.end(), [&](const std::string& p) { return group.places.count(p) != 0; });
+    const bool touches =
+        std::any_of(places.begin(), places.end(), [&](const std::string& p) { return group.places.count(p) != 0; });
     if (!touches || kept.level != finding.level || name_of(kept) != name_of(finding)) continue;
     if (!home) {
       home = &group;
@@ -163,8 +165,8 @@ bool Report::told_with_another(Finding& finding, const std::string& key) {
   return false;
 }
 
-void Report::api_error(const std::string& call, const std::string& error, const std::string& text, const std::string& why,
-                       bool of_launch) {
+void Report::api_error(const std::string& call, const std::string& error, const std::string& text,
+                       const std::string& why, bool of_launch) {
   if (of_launch && launch_failed_ && errors_ != 0) return;
   Finding f;
   f.check = "api";
@@ -182,7 +184,8 @@ void Report::launched(const std::string& kernel, const LaunchResult& result) {
   work_.schedules += result.schedules;
   work_.counters.add(result.counters);
   if (kernel.find(setting_.kernel_name) != std::string::npos) ++named_launches_;
-  else if (std::find(other_kernels_.begin(), other_kernels_.end(), kernel) == other_kernels_.end()) other_kernels_.push_back(kernel);
+  else if (std::find(other_kernels_.begin(), other_kernels_.end(), kernel) == other_kernels_.end())
+    other_kernels_.push_back(kernel);
   const bool explained = errors_ != errors_at_launch_;
   errors_at_launch_ = errors_;
   launch_failed_ |= result.status != LaunchStatus::ok;

@@ -24,7 +24,7 @@ struct Setting {
   std::string architecture;  // "sm_90"
   std::uint64_t seed = 0;
   std::string program;
-  bool strict = false;  // warnings count
+  bool strict = false;      // warnings count
   std::string kernel_name;  // findings in kernels without this in their name are left out; all is still checked
 };
 
@@ -48,7 +48,7 @@ struct BufferTraffic {
   std::string name;
   std::uint64_t base = 0, bytes = 0, row_bytes = 0;
   Traffic total;
-  std::vector<Traffic> rows;         // registered regions in address order, or rows of row_bytes; empty when neither
+  std::vector<Traffic> rows;  // registered regions in address order, or rows of row_bytes; empty when neither
   std::vector<std::uint64_t> row_base, row_size;
 };
 struct LaunchTraffic {

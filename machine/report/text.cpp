@@ -21,7 +21,8 @@ std::string shown(std::string_view text) {
   for (const char c : text) {
     const auto u = static_cast<unsigned char>(c);
     if (c == '\n') (result += "\n") += kBar;
-    else if ((u < 0x20 && c != '\t') || u == 0x7f) ((result += "\\x") += "0123456789abcdef"[u >> 4]) += "0123456789abcdef"[u & 15];
+    else if ((u < 0x20 && c != '\t') || u == 0x7f)
+      ((result += "\\x") += "0123456789abcdef"[u >> 4]) += "0123456789abcdef"[u & 15];
     else result += c;
   }
   return result;
@@ -36,7 +37,8 @@ void write_site(std::ostream& out, const Site& site, const char* lead) {
   }
   out << kBar << "    " << lead << shown(site.kernel);
   if (!site.location.lines.empty()) out << " in " << source(site.location.lines.front());
-  else if (site.location.ptx_line != 0) out << " in PTX line " << site.location.ptx_line << " (build with -lineinfo for the source line)";
+  else if (site.location.ptx_line != 0)
+    out << " in PTX line " << site.location.ptx_line << " (build with -lineinfo for the source line)";
   out << "\n";
   for (std::size_t i = 1; i < site.location.lines.size(); ++i)
     out << kBar << "        inlined at " << source(site.location.lines[i]) << "\n";
@@ -50,7 +52,8 @@ void write_finding(std::ostream& out, const Finding& f) {
   for (std::size_t i = 0; i < f.sites.size(); ++i) write_site(out, f.sites[i], i == 0 ? "at " : "and ");
   if (!f.address.empty()) out << kBar << "    address: " << shown(f.address) << "\n";
   out << kBar << "    " << shown(told(f)) << "\n";
-  if (!f.remedy.empty()) out << kBar << "    " << (f.family == "race" ? "missing: " : "remedy: ") << shown(f.remedy) << "\n";
+  if (!f.remedy.empty())
+    out << kBar << "    " << (f.family == "race" ? "missing: " : "remedy: ") << shown(f.remedy) << "\n";
   if (f.count > 1) out << kBar << "    seen " << f.count << " times at this place\n";
   out << kBar << "\n";
 }
@@ -64,7 +67,8 @@ void write_traffic(std::ostream& out, const LaunchTraffic& t) {
     out << "\n";
   }
   if (t.shared_accesses != 0)
-    out << kBar << "    shared memory: " << t.shared_accesses << " accesses in " << t.shared_wavefronts << " wavefronts\n";
+    out << kBar << "    shared memory: " << t.shared_accesses << " accesses in " << t.shared_wavefronts
+        << " wavefronts\n";
 }
 
 std::string plural(std::uint64_t n, const char* word) { return std::to_string(n) + " " + word + (n == 1 ? "" : "s"); }
@@ -78,7 +82,8 @@ void Report::write_text(std::ostream& out, std::uint64_t limit) const {
   std::uint64_t printed = 0;
   for (const Finding& f : findings_) {
     if (limit != 0 && printed == limit) {
-      out << kBar << plural(findings_.size() - printed, "more finding") << " not printed (--print-limit 0 prints all)\n";
+      out << kBar << plural(findings_.size() - printed, "more finding")
+          << " not printed (--print-limit 0 prints all)\n";
       break;
     }
     write_finding(out, f);
@@ -86,11 +91,13 @@ void Report::write_text(std::ostream& out, std::uint64_t limit) const {
   }
   for (const LaunchTraffic& t : traffic_) write_traffic(out, t);
   for (const std::string& line : notes_) out << kBar << "Note: " << shown(line) << "\n";
-  if (!cut_short_by_.empty()) out << kBar << "Cut short by " << cut_short_by_ << ": what would have come later was not checked\n";
+  if (!cut_short_by_.empty())
+    out << kBar << "Cut short by " << cut_short_by_ << ": what would have come later was not checked\n";
   out << kBar << "Work: " << plural(work_.launches, "kernel") << ", " << plural(work_.counters.blocks, "block") << ", "
       << plural(work_.counters.thread_instructions, "thread instruction") << ", " << plural(work_.bytes_checked, "byte")
       << " checked, " << plural(work_.host_transfers, "host transfer");
-  if (work_.schedules != 0) out << ", " << plural(work_.schedules, "further schedule") << " of launches that communicate";
+  if (work_.schedules != 0)
+    out << ", " << plural(work_.schedules, "further schedule") << " of launches that communicate";
   out << "\n";
 }
 

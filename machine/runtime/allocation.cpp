@@ -51,13 +51,15 @@ cudaError_t allocate_now(const char* call, ObjectKind kind, void** result, std::
 
 const Object& live_object_at(const void* pointer, bool host_memory) {
   const Object* object = AddressSpace::instance().find(address_of(pointer));
-  if (object && object->base == address_of(pointer) && object->state == ObjectState::freed && !machine::of_graph(object->base))
+  if (object && object->base == address_of(pointer) && object->state == ObjectState::freed &&
+      !machine::of_graph(object->base))
     fail(cudaErrorInvalidValue, "the memory was freed before (double free)");
   const bool fits = object && object->base == address_of(pointer) &&
                     (object->kind == ObjectKind::pinned) == host_memory &&
                     (host_memory || object->kind == ObjectKind::global || object->kind == ObjectKind::managed);
   if (!fits)
-    fail(cudaErrorInvalidValue, object && object->kind == ObjectKind::heap ? "the memory is of malloc() in a kernel, and only free() in a kernel gives it back"
+    fail(cudaErrorInvalidValue, object && object->kind == ObjectKind::heap
+                                    ? "the memory is of malloc() in a kernel, and only free() in a kernel gives it back"
                                 : object && object->contains(address_of(pointer))
                                     ? "the pointer is not the start of an allocation of this kind"
                                     : "the pointer was not returned by an allocating call");
@@ -70,8 +72,9 @@ std::set<std::uint64_t>& stream_ordered() {
   return *only;
 }
 
-// Freeing waits for the device, as the documentation of cudaFree says it does. For memory of a pool or of a graph it says that
-// the last use is taken to be over: the device is waited for here as well, but the host's program is not ordered behind it.
+// Freeing waits for the device, as the documentation of cudaFree says it does. For memory of a pool or of a graph it
+// says that the last use is taken to be over: the device is waited for here as well, but the host's program is not
+// ordered behind it.
 cudaError_t free_now(const char* call, const void* pointer, bool host_memory) {
   return entry(call, [&](Lock& lock) {
     if (!pointer) return cudaSuccess;
@@ -103,7 +106,8 @@ std::map<std::uint64_t, unsigned>& host_flags() {
 cudaError_t host_allocate(const char* call, void** result, std::size_t bytes, unsigned flags) {
   constexpr unsigned known = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
   if ((flags & ~known) != 0)
-    return entry(call, [](Lock&) -> cudaError_t { fail(cudaErrorInvalidValue, "the flags are no cudaHostAlloc flags"); });
+    return entry(call,
+                 [](Lock&) -> cudaError_t { fail(cudaErrorInvalidValue, "the flags are no cudaHostAlloc flags"); });
   cudaError_t code = allocate_now(call, ObjectKind::pinned, result, bytes);
   if (code == cudaSuccess && *result) {
     Lock lock(state_mutex());
@@ -154,7 +158,9 @@ cudaError_t attributes_of(cudaPointerAttributes* result, const void* pointer) {
   if (!object || (object->state == ObjectState::freed && !machine::of_graph(object->base))) return cudaSuccess;
   void* same = const_cast<void*>(pointer);
   const bool host = object->kind == ObjectKind::pinned || object->kind == ObjectKind::registered;
-  result->type = object->kind == ObjectKind::managed ? cudaMemoryTypeManaged : host ? cudaMemoryTypeHost : cudaMemoryTypeDevice;
+  result->type = object->kind == ObjectKind::managed ? cudaMemoryTypeManaged
+                 : host                              ? cudaMemoryTypeHost
+                                                     : cudaMemoryTypeDevice;
   result->device = 0;
   result->devicePointer = same;
   result->hostPointer = result->type == cudaMemoryTypeDevice ? nullptr : same;
@@ -165,7 +171,9 @@ cudaError_t attributes_of(cudaPointerAttributes* result, const void* pointer) {
 
 extern "C" {
 
-cudaError_t cudaMalloc(void** result, size_t bytes) { return allocate_now("cudaMalloc", ObjectKind::global, result, bytes); }
+cudaError_t cudaMalloc(void** result, size_t bytes) {
+  return allocate_now("cudaMalloc", ObjectKind::global, result, bytes);
+}
 
 cudaError_t cudaMallocManaged(void** result, size_t bytes, unsigned flags) {
   if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)
@@ -187,7 +195,8 @@ cudaError_t cudaMallocPitch(void** result, size_t* pitch, size_t width, size_t h
 
 cudaError_t cudaMalloc3D(cudaPitchedPtr* result, cudaExtent extent) {
   if (!result)
-    return entry("cudaMalloc3D", [](Lock&) -> cudaError_t { fail(cudaErrorInvalidValue, "the result's address is null"); });
+    return entry("cudaMalloc3D",
+                 [](Lock&) -> cudaError_t { fail(cudaErrorInvalidValue, "the result's address is null"); });
   *result = {nullptr, pitch_of(extent.width), extent.width, extent.height};
   return allocate_now("cudaMalloc3D", ObjectKind::global, &result->ptr, result->pitch * extent.height * extent.depth);
 }
@@ -207,7 +216,9 @@ cudaError_t cudaMallocFromPoolAsync(void** result, size_t bytes, cudaMemPool_t, 
 cudaError_t cudaMallocFromPoolAsync_ptsz(void** result, size_t bytes, cudaMemPool_t, cudaStream_t s) {
   return allocate_ordered("cudaMallocFromPoolAsync", result, bytes, s, Default::per_thread);
 }
-cudaError_t cudaFreeAsync(void* pointer, cudaStream_t s) { return free_ordered("cudaFreeAsync", pointer, s, Default::legacy); }
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t s) {
+  return free_ordered("cudaFreeAsync", pointer, s, Default::legacy);
+}
 cudaError_t cudaFreeAsync_ptsz(void* pointer, cudaStream_t s) {
   return free_ordered("cudaFreeAsync", pointer, s, Default::per_thread);
 }
@@ -242,7 +253,8 @@ cudaError_t cudaHostGetDevicePointer(void** result, void* pointer, unsigned) {
   return entry("cudaHostGetDevicePointer", [&](Lock&) {
     require(result, cudaErrorInvalidValue, "the result's address is null");
     Place place = place_of(address_of(pointer));
-    require(place == Place::pinned || place == Place::managed, cudaErrorInvalidValue, "the memory is not pinned or registered");
+    require(place == Place::pinned || place == Place::managed, cudaErrorInvalidValue,
+            "the memory is not pinned or registered");
     *result = pointer;
     return cudaSuccess;
   });

@@ -50,8 +50,7 @@ cudaError_t entry(const char* name, Body&& body) {
   if (after_fork()) return conclude(name, cudaErrorInitializationError, "the process was forked after CUDA was used");
   InsideCall inside;
   start();
-  if (inside_host_function())
-    return conclude(name, cudaErrorNotPermitted, "a host function may not call the runtime");
+  if (inside_host_function()) return conclude(name, cudaErrorNotPermitted, "a host function may not call the runtime");
   const bool needs_context = context_error() == cudaSuccess || !works_without_context(name);
   if (cudaError_t sticky = context_error(); sticky && needs_context) return conclude(name, sticky, {});
   try {

@@ -23,8 +23,8 @@ namespace machine::runtime {
 namespace {
 
 constexpr auto sample = std::chrono::milliseconds(10);
-constexpr int sleeping_samples = 3;   // all threads asleep for so long: the host waits for the device
-constexpr int silent_samples = 200;   // or no runtime call for two seconds: it spins on memory
+constexpr int sleeping_samples = 3;  // all threads asleep for so long: the host waits for the device
+constexpr int silent_samples = 200;  // or no runtime call for two seconds: it spins on memory
 
 std::atomic<std::uint64_t> calls{0};
 std::atomic<int> inside{0};
@@ -70,7 +70,8 @@ struct Watchers {
     {
       const std::lock_guard guard(lock);
       // An ended one's number may be given to a thread of the program.
-      std::erase_if(threads, [](int old) { return access(("/proc/self/task/" + std::to_string(old)).c_str(), F_OK) != 0; });
+      std::erase_if(threads,
+                    [](int old) { return access(("/proc/self/task/" + std::to_string(old)).c_str(), F_OK) != 0; });
       threads.push_back(thread);
     }
     ++begun;

@@ -100,7 +100,8 @@ void capture_allocation(CUstream_st& stream, std::uint64_t address, std::size_t 
 }
 
 void capture_record(CUstream_st& stream, CUevent_st& event, bool external) {
-  require(!stream.capture->invalid, cudaErrorStreamCaptureInvalidated, "the capture was ended by an earlier forbidden call");
+  require(!stream.capture->invalid, cudaErrorStreamCaptureInvalidated,
+          "the capture was ended by an earlier forbidden call");
   if (external) {
     append(stream, cudaGraphNodeTypeEventRecord, MarkerWork{}).event = &event;
     return;
@@ -138,7 +139,8 @@ void forbid_legacy_during_capture() {
   for (auto* stream : captures().streams) {
     if (!stream->blocking() || stream->capture->mode == cudaStreamCaptureModeRelaxed) continue;
     invalidate_capture(*stream->capture);
-    fail(cudaErrorStreamCaptureImplicit, "work on the legacy default stream would wait for a stream that is being captured");
+    fail(cudaErrorStreamCaptureImplicit,
+         "work on the legacy default stream would wait for a stream that is being captured");
   }
 }
 
@@ -146,8 +148,9 @@ void require_no_global_capture(const char* call) {
   if (thread_mode == cudaStreamCaptureModeRelaxed) return;
   for (const auto& capture : captures().active) {
     const bool own = capture->thread == std::this_thread::get_id();
-    const bool forbids = (capture->mode == cudaStreamCaptureModeGlobal && (own || thread_mode == cudaStreamCaptureModeGlobal)) ||
-                         (capture->mode == cudaStreamCaptureModeThreadLocal && own);
+    const bool forbids =
+        (capture->mode == cudaStreamCaptureModeGlobal && (own || thread_mode == cudaStreamCaptureModeGlobal)) ||
+        (capture->mode == cudaStreamCaptureModeThreadLocal && own);
     if (!forbids) continue;
     invalidate_capture(*capture);
     fail(cudaErrorStreamCaptureUnsupported, std::string(call) + " may not be called while a stream is being captured");
@@ -166,7 +169,8 @@ cudaError_t begin(const char* call, cudaStream_t handle, Default meaning, cudaSt
     CUstream_st& stream = stream_of(handle, meaning);
     require(!stream.legacy, cudaErrorStreamCaptureUnsupported, "the legacy default stream cannot be captured");
     require(!stream.capture, cudaErrorIllegalState, "the stream is being captured already");
-    require(mode >= cudaStreamCaptureModeGlobal && mode <= cudaStreamCaptureModeRelaxed, cudaErrorInvalidValue, "unknown mode");
+    require(mode >= cudaStreamCaptureModeGlobal && mode <= cudaStreamCaptureModeRelaxed, cudaErrorInvalidValue,
+            "unknown mode");
     auto capture = std::make_shared<Capture>();
     capture->id = captures().next_id++;
     capture->graph = into ? &graph_of(into) : create_graph();
@@ -220,8 +224,9 @@ cudaError_t is_capturing(cudaStream_t stream, cudaStreamCaptureStatus* status, D
   });
 }
 
-cudaError_t capture_info(cudaStream_t handle, cudaStreamCaptureStatus* status, unsigned long long* id, cudaGraph_t* graph,
-                         const cudaGraphNode_t** tail, const cudaGraphEdgeData** edges, size_t* count, Default meaning) {
+cudaError_t capture_info(cudaStream_t handle, cudaStreamCaptureStatus* status, unsigned long long* id,
+                         cudaGraph_t* graph, const cudaGraphNode_t** tail, const cudaGraphEdgeData** edges,
+                         size_t* count, Default meaning) {
   return entry("cudaStreamGetCaptureInfo", [&](Lock&) {
     CUstream_st& stream = stream_of(handle, meaning);
     require(status, cudaErrorInvalidValue, "the status's address is null");
@@ -278,12 +283,12 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t s, cudaStreamCaptureStatus* st
   return capture_info(s, status, id, graph, tail, edges, count, Default::legacy);
 }
 cudaError_t cudaStreamGetCaptureInfo_ptsz(cudaStream_t s, cudaStreamCaptureStatus* status, unsigned long long* id,
-                                          cudaGraph_t* graph, const cudaGraphNode_t** tail, const cudaGraphEdgeData** edges,
-                                          size_t* count) {
+                                          cudaGraph_t* graph, const cudaGraphNode_t** tail,
+                                          const cudaGraphEdgeData** edges, size_t* count) {
   return capture_info(s, status, id, graph, tail, edges, count, Default::per_thread);
 }
-cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t s, cudaGraphNode_t* nodes, const cudaGraphEdgeData*, size_t n,
-                                                unsigned flags) {
+cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t s, cudaGraphNode_t* nodes, const cudaGraphEdgeData*,
+                                                size_t n, unsigned flags) {
   return update_tail(s, nodes, n, flags, Default::legacy);
 }
 cudaError_t cudaStreamUpdateCaptureDependencies_ptsz(cudaStream_t s, cudaGraphNode_t* nodes, const cudaGraphEdgeData*,

@@ -19,7 +19,8 @@ cudaError_t copy(const char* call, Plane destination, Plane source, Extent exten
 
 cudaError_t copy_linear(const char* call, void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                         cudaStream_t stream, Default meaning, Host host) {
-  return copy(call, {address_of(to), bytes, bytes}, {address_of(from), bytes, bytes}, {bytes, 1, 1}, kind, stream, meaning, host);
+  return copy(call, {address_of(to), bytes, bytes}, {address_of(from), bytes, bytes}, {bytes, 1, 1}, kind, stream,
+              meaning, host);
 }
 
 cudaError_t copy_plane(const char* call, void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
@@ -54,17 +55,19 @@ std::uint64_t part_of_symbol(const void* symbol, size_t offset, size_t bytes) {
 cudaError_t to_symbol(const char* call, const void* symbol, const void* from, size_t bytes, size_t offset,
                       cudaMemcpyKind kind, cudaStream_t stream, Default meaning, Host host) {
   return entry(call, [&](Lock& lock) {
-    require(kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyHostToHost, cudaErrorInvalidMemcpyDirection, "a symbol is device memory");
+    require(kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyHostToHost, cudaErrorInvalidMemcpyDirection,
+            "a symbol is device memory");
     Plane destination{part_of_symbol(symbol, offset, bytes), bytes, bytes};
     auto work = checked_copy(call, destination, {address_of(from), bytes, bytes}, {bytes, 1, 1}, kind);
     return submit_copy(stream_of(stream, meaning), std::move(work), host, lock);
   });
 }
 
-cudaError_t from_symbol(const char* call, void* to, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
-                        cudaStream_t stream, Default meaning, Host host) {
+cudaError_t from_symbol(const char* call, void* to, const void* symbol, size_t bytes, size_t offset,
+                        cudaMemcpyKind kind, cudaStream_t stream, Default meaning, Host host) {
   return entry(call, [&](Lock& lock) {
-    require(kind != cudaMemcpyHostToDevice && kind != cudaMemcpyHostToHost, cudaErrorInvalidMemcpyDirection, "a symbol is device memory");
+    require(kind != cudaMemcpyHostToDevice && kind != cudaMemcpyHostToHost, cudaErrorInvalidMemcpyDirection,
+            "a symbol is device memory");
     Plane source{part_of_symbol(symbol, offset, bytes), bytes, bytes};
     auto work = checked_copy(call, {address_of(to), bytes, bytes}, source, {bytes, 1, 1}, kind);
     return submit_copy(stream_of(stream, meaning), std::move(work), host, lock);
@@ -73,7 +76,8 @@ cudaError_t from_symbol(const char* call, void* to, const void* symbol, size_t b
 
 cudaError_t set(const char* call, Plane destination, Extent extent, int value, cudaStream_t stream, Default meaning) {
   return entry(call, [&](Lock& lock) {
-    return submit_set(stream_of(stream, meaning), checked_set(call, destination, extent, static_cast<std::uint32_t>(value), 1), lock);
+    return submit_set(stream_of(stream, meaning),
+                      checked_set(call, destination, extent, static_cast<std::uint32_t>(value), 1), lock);
   });
 }
 
@@ -88,8 +92,8 @@ cudaError_t set_plane(const char* call, void* to, size_t pitch, int value, size_
 
 cudaError_t set_volume(const char* call, const cudaPitchedPtr& to, int value, const cudaExtent& extent,
                        cudaStream_t stream, Default meaning) {
-  return set(call, {address_of(to.ptr), to.pitch, to.pitch * to.ysize}, {extent.width, extent.height, extent.depth}, value,
-             stream, meaning);
+  return set(call, {address_of(to.ptr), to.pitch, to.pitch * to.ysize}, {extent.width, extent.height, extent.depth},
+             value, stream, meaning);
 }
 
 constexpr auto kLegacy = Default::legacy;
@@ -121,7 +125,8 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t n, 
 cudaError_t cudaMemcpy2D(void* to, size_t tp, const void* from, size_t fp, size_t w, size_t h, cudaMemcpyKind kind) {
   return copy_plane("cudaMemcpy2D", to, tp, from, fp, w, h, kind, nullptr, kLegacy, Host::waits);
 }
-cudaError_t cudaMemcpy2D_ptds(void* to, size_t tp, const void* from, size_t fp, size_t w, size_t h, cudaMemcpyKind kind) {
+cudaError_t cudaMemcpy2D_ptds(void* to, size_t tp, const void* from, size_t fp, size_t w, size_t h,
+                              cudaMemcpyKind kind) {
   return copy_plane("cudaMemcpy2D", to, tp, from, fp, w, h, kind, nullptr, kThread, Host::waits);
 }
 cudaError_t cudaMemcpy2DAsync(void* to, size_t tp, const void* from, size_t fp, size_t w, size_t h, cudaMemcpyKind kind,
@@ -133,7 +138,9 @@ cudaError_t cudaMemcpy2DAsync_ptsz(void* to, size_t tp, const void* from, size_t
   return copy_plane("cudaMemcpy2DAsync", to, tp, from, fp, w, h, kind, s, kThread, Host::goes_on);
 }
 
-cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* p) { return copy_volume("cudaMemcpy3D", p, nullptr, kLegacy, Host::waits); }
+cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* p) {
+  return copy_volume("cudaMemcpy3D", p, nullptr, kLegacy, Host::waits);
+}
 cudaError_t cudaMemcpy3D_ptds(const cudaMemcpy3DParms* p) {
   return copy_volume("cudaMemcpy3D", p, nullptr, kThread, Host::waits);
 }
@@ -147,7 +154,8 @@ cudaError_t cudaMemcpy3DAsync_ptsz(const cudaMemcpy3DParms* p, cudaStream_t s) {
 cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* from, size_t n, size_t offset, cudaMemcpyKind kind) {
   return to_symbol("cudaMemcpyToSymbol", symbol, from, n, offset, kind, nullptr, kLegacy, Host::waits);
 }
-cudaError_t cudaMemcpyToSymbol_ptds(const void* symbol, const void* from, size_t n, size_t offset, cudaMemcpyKind kind) {
+cudaError_t cudaMemcpyToSymbol_ptds(const void* symbol, const void* from, size_t n, size_t offset,
+                                    cudaMemcpyKind kind) {
   return to_symbol("cudaMemcpyToSymbol", symbol, from, n, offset, kind, nullptr, kThread, Host::waits);
 }
 cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* from, size_t n, size_t offset, cudaMemcpyKind kind,
@@ -173,8 +181,12 @@ cudaError_t cudaMemcpyFromSymbolAsync_ptsz(void* to, const void* symbol, size_t 
   return from_symbol("cudaMemcpyFromSymbolAsync", to, symbol, n, offset, kind, s, kThread, Host::goes_on);
 }
 
-cudaError_t cudaMemset(void* to, int value, size_t n) { return set_linear("cudaMemset", to, value, n, nullptr, kLegacy); }
-cudaError_t cudaMemset_ptds(void* to, int value, size_t n) { return set_linear("cudaMemset", to, value, n, nullptr, kThread); }
+cudaError_t cudaMemset(void* to, int value, size_t n) {
+  return set_linear("cudaMemset", to, value, n, nullptr, kLegacy);
+}
+cudaError_t cudaMemset_ptds(void* to, int value, size_t n) {
+  return set_linear("cudaMemset", to, value, n, nullptr, kThread);
+}
 cudaError_t cudaMemsetAsync(void* to, int value, size_t n, cudaStream_t s) {
   return set_linear("cudaMemsetAsync", to, value, n, s, kLegacy);
 }

@@ -9,8 +9,8 @@
 namespace machine::runtime {
 namespace {
 
-constexpr unsigned char kFormatSized = 0x04;      // a record with a payload of its own size
-constexpr unsigned char kRegisterCount = 0x2f;    // payload: u32 symbol index, u32 registers
+constexpr unsigned char kFormatSized = 0x04;    // a record with a payload of its own size
+constexpr unsigned char kRegisterCount = 0x2f;  // payload: u32 symbol index, u32 registers
 
 template <class T>
 std::optional<T> at(std::string_view bytes, std::uint64_t offset) {

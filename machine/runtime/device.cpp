@@ -16,7 +16,7 @@ using namespace machine::runtime;
 
 namespace {
 
-constexpr int kTexture = 131072;   // extents of textures, which no kernel here can use; programs print them
+constexpr int kTexture = 131072;  // extents of textures, which no kernel here can use; programs print them
 constexpr int kLayers = 2048;
 
 int attribute(cudaDeviceAttr which) {
@@ -164,9 +164,15 @@ cudaError_t cudaGetDevice(int* device) {
     return cudaSuccess;
   });
 }
-cudaError_t cudaSetDevice(int device) { return on_device("cudaSetDevice", device, [] {}); }
-cudaError_t cudaInitDevice(int device, unsigned, unsigned) { return on_device("cudaInitDevice", device, [] {}); }
-cudaError_t cudaSetValidDevices(int*, int) { return on_device("cudaSetValidDevices", 0, [] {}); }
+cudaError_t cudaSetDevice(int device) {
+  return on_device("cudaSetDevice", device, [] {});
+}
+cudaError_t cudaInitDevice(int device, unsigned, unsigned) {
+  return on_device("cudaInitDevice", device, [] {});
+}
+cudaError_t cudaSetValidDevices(int*, int) {
+  return on_device("cudaSetValidDevices", 0, [] {});
+}
 cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp*) {
   return on_device("cudaChooseDevice", 0, [&] { *device = 0; });
 }
@@ -194,13 +200,19 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
     *can = 0;
   });
 }
-cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) { return on_device("cudaDeviceEnablePeerAccess", peer == 0 ? -1 : peer, [] {}); }
-cudaError_t cudaDeviceDisablePeerAccess(int peer) { return on_device("cudaDeviceDisablePeerAccess", peer == 0 ? -1 : peer, [] {}); }
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
+  return on_device("cudaDeviceEnablePeerAccess", peer == 0 ? -1 : peer, [] {});
+}
+cudaError_t cudaDeviceDisablePeerAccess(int peer) {
+  return on_device("cudaDeviceDisablePeerAccess", peer == 0 ? -1 : peer, [] {});
+}
 cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device) {
-  return on_device("cudaDeviceGetPCIBusId", device, [&] { std::snprintf(id, static_cast<std::size_t>(length), "0000:00:00.0"); });
+  return on_device("cudaDeviceGetPCIBusId", device,
+                   [&] { std::snprintf(id, static_cast<std::size_t>(length), "0000:00:00.0"); });
 }
 cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* id) {
-  return on_device("cudaDeviceGetByPCIBusId", id && std::strcmp(id, "0000:00:00.0") == 0 ? 0 : -1, [&] { *device = 0; });
+  return on_device("cudaDeviceGetByPCIBusId", id && std::strcmp(id, "0000:00:00.0") == 0 ? 0 : -1,
+                   [&] { *device = 0; });
 }
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   return on_device("cudaDeviceGetStreamPriorityRange", 0, [&] {
@@ -210,9 +222,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 }
 
 cudaError_t cudaDeviceSetLimit(cudaLimit which, size_t value) {
-  return on_device("cudaDeviceSetLimit", 0, [&] {
-    set_device_limit(which, value);
-  });
+  return on_device("cudaDeviceSetLimit", 0, [&] { set_device_limit(which, value); });
 }
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit which) {
   return on_device("cudaDeviceGetLimit", 0, [&] {
@@ -220,11 +230,15 @@ cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit which) {
     *value = device_limit(which);
   });
 }
-cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return on_device("cudaDeviceSetCacheConfig", 0, [] {}); }
+cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) {
+  return on_device("cudaDeviceSetCacheConfig", 0, [] {});
+}
 cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {
   return on_device("cudaDeviceGetCacheConfig", 0, [&] { *config = cudaFuncCachePreferNone; });
 }
-cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return on_device("cudaDeviceSetSharedMemConfig", 0, [] {}); }
+cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) {
+  return on_device("cudaDeviceSetSharedMemConfig", 0, [] {});
+}
 cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
   return on_device("cudaDeviceGetSharedMemConfig", 0, [&] { *config = cudaSharedMemBankSizeFourByte; });
 }
@@ -234,13 +248,20 @@ cudaError_t cudaSetDeviceFlags(unsigned flags) {
 cudaError_t cudaGetDeviceFlags(unsigned* flags) {
   return on_device("cudaGetDeviceFlags", 0, [&] { *flags = device_flags | cudaDeviceMapHost; });
 }
-cudaError_t cudaCtxResetPersistingL2Cache() { return on_device("cudaCtxResetPersistingL2Cache", 0, [] {}); }
-cudaError_t cudaProfilerStart() { return on_device("cudaProfilerStart", 0, [] {}); }
-cudaError_t cudaProfilerStop() { return on_device("cudaProfilerStop", 0, [] {}); }
+cudaError_t cudaCtxResetPersistingL2Cache() {
+  return on_device("cudaCtxResetPersistingL2Cache", 0, [] {});
+}
+cudaError_t cudaProfilerStart() {
+  return on_device("cudaProfilerStart", 0, [] {});
+}
+cudaError_t cudaProfilerStop() {
+  return on_device("cudaProfilerStop", 0, [] {});
+}
 
 // Waits, gives back every allocation, and makes the device usable again after a sticky error.
 cudaError_t cudaDeviceReset() {
-  if (after_fork()) return conclude("cudaDeviceReset", cudaErrorInitializationError, "the process was forked after CUDA was used");
+  if (after_fork())
+    return conclude("cudaDeviceReset", cudaErrorInitializationError, "the process was forked after CUDA was used");
   start();
   Lock lock(state_mutex());
   schedule().wait_for_all(lock);
@@ -260,7 +281,9 @@ cudaError_t cudaDeviceReset() {
   return cudaSuccess;
 }
 
-cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, cudaChannelFormatKind kind) { return {x, y, z, w, kind}; }
+cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, cudaChannelFormatKind kind) {
+  return {x, y, z, w, kind};
+}
 
 cudaError_t cudaRuntimeGetVersion(int* version) {
   return on_device("cudaRuntimeGetVersion", 0, [&] { *version = CUDART_VERSION; });

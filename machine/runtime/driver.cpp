@@ -12,10 +12,14 @@ using namespace machine::runtime;
 
 namespace {
 
-CUresult driver_version(int* version) { return cudaDriverGetVersion(version) == cudaSuccess ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN; }
+CUresult driver_version(int* version) {
+  return cudaDriverGetVersion(version) == cudaSuccess ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
+}
 CUresult initialise(unsigned) { return CUDA_SUCCESS; }
 CUresult device_count(int* count) { return static_cast<CUresult>(cudaGetDeviceCount(count)); }
-CUresult device_get(CUdevice* device, int ordinal) { return ordinal == 0 ? (*device = 0, CUDA_SUCCESS) : CUDA_ERROR_INVALID_DEVICE; }
+CUresult device_get(CUdevice* device, int ordinal) {
+  return ordinal == 0 ? (*device = 0, CUDA_SUCCESS) : CUDA_ERROR_INVALID_DEVICE;
+}
 CUresult device_attribute(int* value, CUdevice_attribute which, CUdevice device) {
   return static_cast<CUresult>(cudaDeviceGetAttribute(value, static_cast<cudaDeviceAttr>(which), device));
 }
@@ -37,7 +41,8 @@ const DriverFunction driver_functions[] = {
 };
 
 // A function that the CPU device lacks is reported as such in the status, which is how a program finds out.
-cudaError_t entry_point(const char* call, const char* symbol, void** function, cudaDriverEntryPointQueryResult* status) {
+cudaError_t entry_point(const char* call, const char* symbol, void** function,
+                        cudaDriverEntryPointQueryResult* status) {
   return entry(call, [&](Lock&) {
     require(symbol && function, cudaErrorInvalidValue, "the name or the result's address is null");
     *function = nullptr;
@@ -60,7 +65,8 @@ struct CUuserObject_st {
 
 extern "C" {
 
-cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long, cudaDriverEntryPointQueryResult* status) {
+cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long,
+                                    cudaDriverEntryPointQueryResult* status) {
   return entry_point("cudaGetDriverEntryPoint", symbol, function, status);
 }
 cudaError_t cudaGetDriverEntryPoint_ptsz(const char* symbol, void** function, unsigned long long,
@@ -76,7 +82,8 @@ cudaError_t cudaGetDriverEntryPointByVersion_ptsz(const char* symbol, void** fun
   return entry_point("cudaGetDriverEntryPointByVersion", symbol, function, status);
 }
 
-cudaError_t cudaUserObjectCreate(cudaUserObject_t* object, void* pointer, cudaHostFn_t destroy, unsigned count, unsigned) {
+cudaError_t cudaUserObjectCreate(cudaUserObject_t* object, void* pointer, cudaHostFn_t destroy, unsigned count,
+                                 unsigned) {
   return entry("cudaUserObjectCreate", [&](Lock&) {
     require(object && destroy && count, cudaErrorInvalidValue, "an argument is null or the count is 0");
     *object = new CUuserObject_st{pointer, destroy, {count}};

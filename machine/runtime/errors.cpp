@@ -21,9 +21,10 @@ struct ErrorRow {
 
 // Calls that need no context, and answer as ever after a kernel has failed.
 constexpr std::string_view untouched[] = {
-    "cudaGetDevice", "cudaGetDeviceCount", "cudaSetDevice", "cudaGetDeviceProperties", "cudaDeviceGetAttribute", "cudaDriverGetVersion",
-    "cudaRuntimeGetVersion", "cudaPointerGetAttributes", "cudaGetDeviceFlags", "cudaDeviceGetPCIBusId", "cudaDeviceCanAccessPeer",
-    "cudaDeviceGetDefaultMemPool", "cudaGraphCreate", "cudaGetSymbolAddress",
+    "cudaGetDevice",          "cudaGetDeviceCount",    "cudaSetDevice",           "cudaGetDeviceProperties",
+    "cudaDeviceGetAttribute", "cudaDriverGetVersion",  "cudaRuntimeGetVersion",   "cudaPointerGetAttributes",
+    "cudaGetDeviceFlags",     "cudaDeviceGetPCIBusId", "cudaDeviceCanAccessPeer", "cudaDeviceGetDefaultMemPool",
+    "cudaGraphCreate",        "cudaGetSymbolAddress",
 };
 
 constexpr ErrorRow rows[] = {

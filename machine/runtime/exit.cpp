@@ -59,9 +59,10 @@ void end_by_signal(int number, siginfo_t* info, void* context) {
 
 void watch_signals() {
   for (int number : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTERM, SIGINT}) {
-    struct sigaction now {};
-    if (sigaction(number, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) continue;  // the program's own handler stays
-    struct sigaction ours {};
+    struct sigaction now{};
+    if (sigaction(number, nullptr, &now) != 0 || now.sa_handler != SIG_DFL)
+      continue;  // the program's own handler stays
+    struct sigaction ours{};
     ours.sa_sigaction = end_by_signal;
     ours.sa_flags = SA_NODEFER | SA_SIGINFO;
     sigaction(number, &ours, nullptr);
@@ -86,7 +87,7 @@ void child_of_fork() {
 bool after_fork() { return forked; }
 
 bool fault_handler_in_place() {
-  struct sigaction now {};
+  struct sigaction now{};
   return sigaction(SIGSEGV, nullptr, &now) == 0 && now.sa_sigaction == end_by_signal;
 }
 

@@ -145,8 +145,7 @@ FatBinary read_container(const void* data, std::uint64_t mapped) {
   while (at + sizeof(Entry) <= end) {
     Entry entry;
     std::memcpy(&entry, base + at, sizeof entry);
-    if (entry.header_size < sizeof entry || entry.header_size > end - at ||
-        entry.size > end - at - entry.header_size)
+    if (entry.header_size < sizeof entry || entry.header_size > end - at || entry.size > end - at - entry.header_size)
       throw BrokenFatBinary{"fat binary: truncated (an entry is longer than its container)"};
     const char* payload = base + at + entry.header_size;
     if (entry.kind == kKindMachineCode) {
@@ -179,7 +178,8 @@ const PtxEntry* best_ptx(const FatBinary& binary, unsigned architecture) {
   for (const auto& entry : binary.ptx) {
     if (entry.architecture > architecture) continue;
     if (entry.specific && entry.architecture != architecture) continue;
-    if (!best || entry.architecture > best->architecture || (entry.architecture == best->architecture && entry.specific))
+    if (!best || entry.architecture > best->architecture ||
+        (entry.architecture == best->architecture && entry.specific))
       best = &entry;
   }
   return best;
@@ -196,7 +196,8 @@ std::string unpacked(const Stored& stored, const std::string& unpacked_directory
     }
   }
   if (stored.compression == Compression::lz4)
-    throw BrokenFatBinary{"its PTX is compressed with --compress-mode=speed, which is not read: build with --no-compress"};
+    throw BrokenFatBinary{
+        "its PTX is compressed with --compress-mode=speed, which is not read: build with --no-compress"};
   return unpack_zstd(stored);
 }
 

@@ -36,7 +36,7 @@ struct CodeEntry {
 struct FatBinary {
   std::vector<PtxEntry> ptx;
   std::vector<CodeEntry> machine_code;
-  bool relocatable = false;            // built with -rdc=true: the code waits for a device link
+  bool relocatable = false;  // built with -rdc=true: the code waits for a device link
 };
 
 // Reads the container behind a wrapper, as handed to __cudaRegisterFatBinary.

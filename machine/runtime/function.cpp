@@ -37,9 +37,9 @@ cudaError_t set_dynamic_shared(CUkern_st& kernel, int value) {
   const std::size_t used = kernel.kernel().attributes().static_shared;
   const std::size_t most = limits().shared_per_block_optin;
   if (value < 0 || used + static_cast<std::size_t>(value) > most)
-    fail(cudaErrorInvalidValue, std::to_string(value) + " bytes of dynamic shared memory beside " + std::to_string(used) +
-                                    " of static are more than the " + std::to_string(most) + " that sm_" +
-                                    std::to_string(limits().architecture) + " has a block");
+    fail(cudaErrorInvalidValue, std::to_string(value) + " bytes of dynamic shared memory beside " +
+                                    std::to_string(used) + " of static are more than the " + std::to_string(most) +
+                                    " that sm_" + std::to_string(limits().architecture) + " has a block");
   kernel.max_dynamic_shared = value;
   return cudaSuccess;
 }
@@ -56,11 +56,12 @@ cudaError_t set_attribute(CUkern_st& kernel, cudaFuncAttribute which, int value)
     case cudaFuncAttributeRequiredClusterHeight:
     case cudaFuncAttributeRequiredClusterDepth:
       require(value >= 0, cudaErrorInvalidValue, "the cluster's size is negative");
-      kernel.required_cluster[static_cast<std::size_t>(which - cudaFuncAttributeRequiredClusterWidth)] = static_cast<unsigned>(value);
+      kernel.required_cluster[static_cast<std::size_t>(which - cudaFuncAttributeRequiredClusterWidth)] =
+          static_cast<unsigned>(value);
       return cudaSuccess;
     case cudaFuncAttributeClusterSchedulingPolicyPreference:
-      require(value >= cudaClusterSchedulingPolicyDefault && value <= cudaClusterSchedulingPolicyLoadBalancing, cudaErrorInvalidValue,
-              "there is no such scheduling policy");
+      require(value >= cudaClusterSchedulingPolicyDefault && value <= cudaClusterSchedulingPolicyLoadBalancing,
+              cudaErrorInvalidValue, "there is no such scheduling policy");
       return cudaSuccess;
     default: fail(cudaErrorInvalidValue, "this attribute of a kernel cannot be set");
   }

@@ -170,21 +170,25 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t*
   return entry("cudaGraphGetNodes", [&](Lock&) { return hand_out(nodes_where(graph_of(graph), false), nodes, count); });
 }
 cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
-  return entry("cudaGraphGetRootNodes", [&](Lock&) { return hand_out(nodes_where(graph_of(graph), true), nodes, count); });
+  return entry("cudaGraphGetRootNodes",
+               [&](Lock&) { return hand_out(nodes_where(graph_of(graph), true), nodes, count); });
 }
-cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* nodes, cudaGraphEdgeData* edges, size_t* count) {
+cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* nodes, cudaGraphEdgeData* edges,
+                                         size_t* count) {
   return entry("cudaGraphNodeGetDependencies", [&](Lock&) {
     if (edges && count) std::fill_n(edges, *count, cudaGraphEdgeData{});
     return hand_out(node_of(node).after, nodes, count);
   });
 }
-cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t* nodes, cudaGraphEdgeData* edges, size_t* count) {
+cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t* nodes, cudaGraphEdgeData* edges,
+                                           size_t* count) {
   return entry("cudaGraphNodeGetDependentNodes", [&](Lock&) {
     if (edges && count) std::fill_n(edges, *count, cudaGraphEdgeData{});
     return hand_out(dependents(node_of(node)), nodes, count);
   });
 }
-cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to, cudaGraphEdgeData* edges, size_t* count) {
+cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to, cudaGraphEdgeData* edges,
+                              size_t* count) {
   return entry("cudaGraphGetEdges", [&](Lock&) {
     std::vector<cudaGraphNode_t> begins, ends;
     for (const auto& node : graph_of(graph).nodes)
@@ -226,7 +230,8 @@ cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t
   return entry("cudaGraphRemoveDependencies", [&](Lock&) {
     graph_of(graph);
     for (std::size_t i = 0; i < count; ++i)
-      require(std::erase(node_of(to[i]).after, &node_of(from[i])) > 0, cudaErrorInvalidValue, "there is no such dependency");
+      require(std::erase(node_of(to[i]).after, &node_of(from[i])) > 0, cudaErrorInvalidValue,
+              "there is no such dependency");
     return cudaSuccess;
   });
 }
@@ -251,11 +256,12 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char* path, unsigned
     for (const auto& node : graph_of(graph).nodes) {
       number.emplace(node.get(), number.size());
       const auto* kernel = std::get_if<KernelWork>(&node->work);
-      std::fprintf(file, "  node_%zu [label=\"%s%s%s\"];\n", number[node.get()], type_name(node->type), kernel ? " " : "",
-                   kernel ? kernel->kernel->name.c_str() : "");
+      std::fprintf(file, "  node_%zu [label=\"%s%s%s\"];\n", number[node.get()], type_name(node->type),
+                   kernel ? " " : "", kernel ? kernel->kernel->name.c_str() : "");
     }
     for (const auto& node : graph_of(graph).nodes)
-      for (const auto* before : node->after) std::fprintf(file, "  node_%zu -> node_%zu;\n", number[before], number[node.get()]);
+      for (const auto* before : node->after)
+        std::fprintf(file, "  node_%zu -> node_%zu;\n", number[before], number[node.get()]);
     std::fputs("}\n", file);
     std::fclose(file);
     return cudaSuccess;

@@ -48,7 +48,7 @@ struct CUgraphNode_st {
   cudaMemAllocNodeParams allocation{};
   std::uint64_t freed = 0;
   bool enabled = true;
-  CUgraphNode_st* original = nullptr;  // in the graph that this one was cloned or instantiated from
+  CUgraphNode_st* original = nullptr;    // in the graph that this one was cloned or instantiated from
   std::vector<void*> argument_pointers;  // what a query for kernel parameters returns
   cudaMemcpy3DParms copy_params{};
 };

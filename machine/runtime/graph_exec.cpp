@@ -55,7 +55,8 @@ TaskPtr submit_graph(const CUgraph_st& graph, const TaskPtr& before, std::uint64
     } else {
       task = task_of(node->enabled ? node->work : Work{MarkerWork{}}, stream);
       const auto* kernel = std::get_if<KernelWork>(&node->work);
-      if (node->enabled && kernel && kernel->programmatic && node->after.size() == 1 && node->after[0]->type == cudaGraphNodeTypeKernel)
+      if (node->enabled && kernel && kernel->programmatic && node->after.size() == 1 &&
+          node->after[0]->type == cudaGraphNodeTypeKernel)
         task->released_early = after[0];
       task->after = std::move(after);
       schedule().submit(task, lock);
@@ -169,7 +170,8 @@ cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t* exec, cudaGraph_t gr
   if (p) p->result_out = cudaGraphInstantiateSuccess;
   return instantiate("cudaGraphInstantiateWithParams", exec, graph, p ? p->flags : 0);
 }
-cudaError_t cudaGraphInstantiateWithParams_ptsz(cudaGraphExec_t* exec, cudaGraph_t graph, cudaGraphInstantiateParams* p) {
+cudaError_t cudaGraphInstantiateWithParams_ptsz(cudaGraphExec_t* exec, cudaGraph_t graph,
+                                                cudaGraphInstantiateParams* p) {
   return cudaGraphInstantiateWithParams(exec, graph, p);
 }
 cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t exec, unsigned long long* flags) {
@@ -189,7 +191,9 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t s) { return launch_graph(exec, s, Default::legacy); }
-cudaError_t cudaGraphLaunch_ptsz(cudaGraphExec_t exec, cudaStream_t s) { return launch_graph(exec, s, Default::per_thread); }
+cudaError_t cudaGraphLaunch_ptsz(cudaGraphExec_t exec, cudaStream_t s) {
+  return launch_graph(exec, s, Default::per_thread);
+}
 cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t s) { return upload(exec, s, Default::legacy); }
 cudaError_t cudaGraphUpload_ptsz(cudaGraphExec_t exec, cudaStream_t s) { return upload(exec, s, Default::per_thread); }
 
@@ -213,8 +217,8 @@ cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t exec, cudaGraph
   return entry("cudaGraphExecChildGraphNodeSetParams", [&](Lock&) {
     for (const auto& twin : exec_of(exec).graph->nodes)
       if (twin->original == node && twin->child) {
-        require(compare(*twin->child, graph_of(child)).result == cudaGraphExecUpdateSuccess, cudaErrorGraphExecUpdateFailure,
-                "the child graph differs in more than parameters");
+        require(compare(*twin->child, graph_of(child)).result == cudaGraphExecUpdateSuccess,
+                cudaErrorGraphExecUpdateFailure, "the child graph differs in more than parameters");
         take_over(*twin->child, *child);
         return cudaSuccess;
       }

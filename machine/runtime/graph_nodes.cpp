@@ -22,7 +22,8 @@ Plane plane_of(const cudaPitchedPtr& pointer, const cudaPos& position) {
 
 Work kernel_node(const cudaKernelNodeParams* params) {
   require(params, cudaErrorInvalidValue, "the parameters are null");
-  require(!params->extra, cudaErrorNotSupported, "kernel arguments as one buffer (extra) are not provided by the CPU device");
+  require(!params->extra, cudaErrorNotSupported,
+          "kernel arguments as one buffer (extra) are not provided by the CPU device");
   return checked_launch(params->func, params->gridDim, params->blockDim, params->kernelParams, params->sharedMemBytes);
 }
 
@@ -50,14 +51,17 @@ bool same_places(const Work& now, const Work& then) {
   const auto *old_copy = std::get_if<CopyWork>(&now), *new_copy = std::get_if<CopyWork>(&then);
   if (old_copy == nullptr || new_copy == nullptr) return true;
   const auto on_device = [](const Plane& plane) { return place_of(plane.address) == Place::device; };
-  return on_device(old_copy->source) == on_device(new_copy->source) && on_device(old_copy->destination) == on_device(new_copy->destination);
+  return on_device(old_copy->source) == on_device(new_copy->source) &&
+         on_device(old_copy->destination) == on_device(new_copy->destination);
 }
 
 void replace_work(CUgraphNode_st& node, Work work) {
   require(node.work.index() == work.index(), cudaErrorInvalidValue, "the parameters are for another type of node");
   if (const auto* copy = std::get_if<CopyWork>(&work); copy != nullptr && node.graph->instantiated) {
-    require(copy->extent.width * copy->extent.height * copy->extent.depth != 0, cudaErrorInvalidValue, "an instantiated copy must have a size");
-    require(same_places(node.work, work), cudaErrorInvalidValue, "an instantiated copy cannot go over to another kind of memory");
+    require(copy->extent.width * copy->extent.height * copy->extent.depth != 0, cudaErrorInvalidValue,
+            "an instantiated copy must have a size");
+    require(same_places(node.work, work), cudaErrorInvalidValue,
+            "an instantiated copy cannot go over to another kind of memory");
   }
   node.work = std::move(work);
 }
@@ -94,8 +98,8 @@ void* in_symbol(const void* symbol, size_t offset, size_t bytes) {
 }
 
 template <class Params>
-cudaError_t add_copy(const char* call, cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after, size_t count,
-                     Params params) {
+cudaError_t add_copy(const char* call, cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
+                     size_t count, Params params) {
   cudaMemcpy3DParms kept{};
   cudaError_t code = add(call, node, graph, after, count, cudaGraphNodeTypeMemcpy, [&]() -> Work {
     kept = params();
@@ -132,7 +136,8 @@ auto in_graph(cudaGraphNode_t node) {
 
 // Nodes that can be switched off are those that do something on the device.
 CUgraphNode_st& switchable(CUgraphNode_st& node) {
-  require(node.type == cudaGraphNodeTypeKernel || node.type == cudaGraphNodeTypeMemcpy || node.type == cudaGraphNodeTypeMemset,
+  require(node.type == cudaGraphNodeTypeKernel || node.type == cudaGraphNodeTypeMemcpy ||
+              node.type == cudaGraphNodeTypeMemset,
           cudaErrorInvalidValue, "only kernel, memcpy and memset nodes can be switched off");
   return node;
 }
@@ -180,12 +185,14 @@ Work work_from(const cudaGraphNodeParams& p) {
   switch (p.type) {
     case cudaGraphNodeTypeKernel: {
       const auto& k = p.kernel;
-      require(!k.extra, cudaErrorNotSupported, "kernel arguments as one buffer (extra) are not provided by the CPU device");
+      require(!k.extra, cudaErrorNotSupported,
+              "kernel arguments as one buffer (extra) are not provided by the CPU device");
       return checked_launch(k.func, k.gridDim, k.blockDim, k.kernelParams, k.sharedMemBytes);
     }
     case cudaGraphNodeTypeMemcpy: return memcpy_node(&p.memcpy.copyParams);
     case cudaGraphNodeTypeMemset: {
-      cudaMemsetParams set{p.memset.dst, p.memset.pitch, p.memset.value, p.memset.elementSize, p.memset.width, p.memset.height};
+      cudaMemsetParams set{p.memset.dst,         p.memset.pitch, p.memset.value,
+                           p.memset.elementSize, p.memset.width, p.memset.height};
       return memset_node(&set);
     }
     case cudaGraphNodeTypeHost: {
@@ -216,8 +223,8 @@ cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t g, const cud
 cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t g, const cudaGraphNode_t* after, size_t n) {
   return add("cudaGraphAddEmptyNode", node, g, after, n, cudaGraphNodeTypeEmpty, [] { return MarkerWork{}; });
 }
-cudaError_t cudaGraphAddNode(cudaGraphNode_t* node, cudaGraph_t g, const cudaGraphNode_t* after, const cudaGraphEdgeData*,
-                             size_t n, cudaGraphNodeParams* p) {
+cudaError_t cudaGraphAddNode(cudaGraphNode_t* node, cudaGraph_t g, const cudaGraphNode_t* after,
+                             const cudaGraphEdgeData*, size_t n, cudaGraphNodeParams* p) {
   return add("cudaGraphAddNode", node, g, after, n, p ? p->type : cudaGraphNodeTypeEmpty, [&] {
     require(p, cudaErrorInvalidValue, "the parameters are null");
     return work_from(*p);
@@ -231,8 +238,8 @@ cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t g, const c
     return *p;
   });
 }
-cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t g, const cudaGraphNode_t* after, size_t n, void* to,
-                                     const void* from, size_t bytes, cudaMemcpyKind kind) {
+cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t g, const cudaGraphNode_t* after, size_t n,
+                                     void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   return add_copy("cudaGraphAddMemcpyNode1D", node, g, after, n, [&] { return linear(to, from, bytes, kind); });
 }
 cudaError_t cudaGraphAddMemcpyNodeToSymbol(cudaGraphNode_t* node, cudaGraph_t g, const cudaGraphNode_t* after, size_t n,
@@ -241,8 +248,9 @@ cudaError_t cudaGraphAddMemcpyNodeToSymbol(cudaGraphNode_t* node, cudaGraph_t g,
   return add_copy("cudaGraphAddMemcpyNodeToSymbol", node, g, after, n,
                   [&] { return linear(in_symbol(symbol, offset, bytes), from, bytes, kind); });
 }
-cudaError_t cudaGraphAddMemcpyNodeFromSymbol(cudaGraphNode_t* node, cudaGraph_t g, const cudaGraphNode_t* after, size_t n,
-                                             void* to, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind) {
+cudaError_t cudaGraphAddMemcpyNodeFromSymbol(cudaGraphNode_t* node, cudaGraph_t g, const cudaGraphNode_t* after,
+                                             size_t n, void* to, const void* symbol, size_t bytes, size_t offset,
+                                             cudaMemcpyKind kind) {
   return add_copy("cudaGraphAddMemcpyNodeFromSymbol", node, g, after, n,
                   [&] { return linear(to, in_symbol(symbol, offset, bytes), bytes, kind); });
 }
@@ -267,24 +275,27 @@ cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t* g
 
 cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t* node, cudaGraph_t g, const cudaGraphNode_t* after, size_t n,
                                         cudaEvent_t event) {
-  cudaError_t code = add("cudaGraphAddEventRecordNode", node, g, after, n, cudaGraphNodeTypeEventRecord, [] { return MarkerWork{}; });
+  cudaError_t code =
+      add("cudaGraphAddEventRecordNode", node, g, after, n, cudaGraphNodeTypeEventRecord, [] { return MarkerWork{}; });
   if (code == cudaSuccess) (*node)->event = event;
   return code;
 }
 cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t* node, cudaGraph_t g, const cudaGraphNode_t* after, size_t n,
                                       cudaEvent_t event) {
-  cudaError_t code = add("cudaGraphAddEventWaitNode", node, g, after, n, cudaGraphNodeTypeWaitEvent, [] { return MarkerWork{}; });
+  cudaError_t code =
+      add("cudaGraphAddEventWaitNode", node, g, after, n, cudaGraphNodeTypeWaitEvent, [] { return MarkerWork{}; });
   if (code == cudaSuccess) (*node)->event = event;
   return code;
 }
 
-// The address is fixed when the node is made; the memory lives from this node on, until a free node or the program frees it.
+// The address is fixed when the node is made; the memory lives from this node on, until a free node or the program
+// frees it.
 cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t* node, cudaGraph_t g, const cudaGraphNode_t* after, size_t n,
                                      cudaMemAllocNodeParams* p) {
   return entry("cudaGraphAddMemAllocNode", [&](Lock&) {
     require(node && p && p->bytesize, cudaErrorInvalidValue, "an argument is null or the size is 0");
-    const auto* object =
-        machine::AddressSpace::instance().allocate(machine::ObjectKind::global, p->bytesize, 512, {}, host_access_operation());
+    const auto* object = machine::AddressSpace::instance().allocate(machine::ObjectKind::global, p->bytesize, 512, {},
+                                                                    host_access_operation());
     require(object, cudaErrorMemoryAllocation, "the device has not that much memory");
     tell([object](machine::Observer& checks) { checks.allocated(*object); });
     machine::give_to_graph(*object);
@@ -301,7 +312,8 @@ cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node, cudaMemAllocNod
     return cudaSuccess;
   });
 }
-cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t* node, cudaGraph_t g, const cudaGraphNode_t* after, size_t n, void* pointer) {
+cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t* node, cudaGraph_t g, const cudaGraphNode_t* after, size_t n,
+                                    void* pointer) {
   cudaError_t code = add("cudaGraphAddMemFreeNode", node, g, after, n, cudaGraphNodeTypeMemFree, [&]() -> Work {
     const auto address = reinterpret_cast<std::uint64_t>(pointer);
     return machine::of_graph(address) ? Work{ReleaseWork{address}} : Work{MarkerWork{}};
@@ -323,17 +335,21 @@ cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodePar
 cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams* p) {
   return change("cudaGraphKernelNodeSetParams", in_graph(node), [&] { return kernel_node(p); });
 }
-cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, const cudaKernelNodeParams* p) {
+cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                             const cudaKernelNodeParams* p) {
   return change("cudaGraphExecKernelNodeSetParams", in_exec(exec, node), [&] { return kernel_node(p); });
 }
-cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID which, const cudaLaunchAttributeValue* value) {
+cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID which,
+                                            const cudaLaunchAttributeValue* value) {
   return entry("cudaGraphKernelNodeSetAttribute", [&](Lock&) {
-    require(value && std::holds_alternative<KernelWork>(node_of(node).work), cudaErrorInvalidValue, "the node is no kernel");
+    require(value && std::holds_alternative<KernelWork>(node_of(node).work), cudaErrorInvalidValue,
+            "the node is no kernel");
     set_kernel_attribute(std::get<KernelWork>(node->work), which, *value);
     return cudaSuccess;
   });
 }
-cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID which, cudaLaunchAttributeValue* value) {
+cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID which,
+                                            cudaLaunchAttributeValue* value) {
   return entry("cudaGraphKernelNodeGetAttribute", [&](Lock&) {
     require(value, cudaErrorInvalidValue, "the result's address is null");
     const auto& work = work_of<KernelWork>(node);
@@ -341,7 +357,8 @@ cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaLaunchAttr
     if (which == cudaLaunchAttributeCooperative) value->cooperative = work.cooperative;
     if (which == cudaLaunchAttributeProgrammaticStreamSerialization)
       value->programmaticStreamSerializationAllowed = work.programmatic;
-    if (which == cudaLaunchAttributeClusterDimension) value->clusterDim = {work.cluster.x, work.cluster.y, work.cluster.z};
+    if (which == cudaLaunchAttributeClusterDimension)
+      value->clusterDim = {work.cluster.x, work.cluster.y, work.cluster.z};
     return cudaSuccess;
   });
 }
@@ -367,15 +384,17 @@ cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, cudaMemcpy3DParms
 cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const cudaMemcpy3DParms* p) {
   return change_copy("cudaGraphMemcpyNodeSetParams", in_graph(node), [&] { return *p; });
 }
-cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void* to, const void* from, size_t n, cudaMemcpyKind kind) {
+cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void* to, const void* from, size_t n,
+                                           cudaMemcpyKind kind) {
   return change_copy("cudaGraphMemcpyNodeSetParams1D", in_graph(node), [&] { return linear(to, from, n, kind); });
 }
 cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node, const cudaMemcpy3DParms* p) {
   return change_copy("cudaGraphExecMemcpyNodeSetParams", in_exec(exec, node), [&] { return *p; });
 }
-cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node, void* to, const void* from, size_t n,
-                                               cudaMemcpyKind kind) {
-  return change_copy("cudaGraphExecMemcpyNodeSetParams1D", in_exec(exec, node), [&] { return linear(to, from, n, kind); });
+cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, cudaGraphNode_t node, void* to, const void* from,
+                                               size_t n, cudaMemcpyKind kind) {
+  return change_copy("cudaGraphExecMemcpyNodeSetParams1D", in_exec(exec, node),
+                     [&] { return linear(to, from, n, kind); });
 }
 cudaError_t cudaGraphExecMemcpyNodeSetParamsToSymbol(cudaGraphExec_t exec, cudaGraphNode_t node, const void* symbol,
                                                      const void* from, size_t n, size_t offset, cudaMemcpyKind kind) {
@@ -383,7 +402,8 @@ cudaError_t cudaGraphExecMemcpyNodeSetParamsToSymbol(cudaGraphExec_t exec, cudaG
                      [&] { return linear(in_symbol(symbol, offset, n), from, n, kind); });
 }
 cudaError_t cudaGraphExecMemcpyNodeSetParamsFromSymbol(cudaGraphExec_t exec, cudaGraphNode_t node, void* to,
-                                                       const void* symbol, size_t n, size_t offset, cudaMemcpyKind kind) {
+                                                       const void* symbol, size_t n, size_t offset,
+                                                       cudaMemcpyKind kind) {
   return change_copy("cudaGraphExecMemcpyNodeSetParamsFromSymbol", in_exec(exec, node),
                      [&] { return linear(to, in_symbol(symbol, offset, n), n, kind); });
 }
@@ -391,8 +411,12 @@ cudaError_t cudaGraphExecMemcpyNodeSetParamsFromSymbol(cudaGraphExec_t exec, cud
 cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, cudaMemsetParams* p) {
   return entry("cudaGraphMemsetNodeGetParams", [&](Lock&) {
     const auto& work = work_of<SetWork>(node);
-    *p = {reinterpret_cast<void*>(work.destination.address), work.destination.pitch, work.value, work.element,
-          work.extent.width / work.element, work.extent.height};
+    *p = {reinterpret_cast<void*>(work.destination.address),
+          work.destination.pitch,
+          work.value,
+          work.element,
+          work.extent.width / work.element,
+          work.extent.height};
     return cudaSuccess;
   });
 }

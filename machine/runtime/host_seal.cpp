@@ -42,13 +42,16 @@ void set_protection(const Seal& seal, int protection) {
 void sealable(const Object& object, std::uint64_t begin, std::uint64_t end, std::uint64_t& from, std::uint64_t& to) {
   const std::uint64_t object_end = object.base + object.size;
   from = (begin + kPage - 1) & ~(kPage - 1);
-  to = object.kind != ObjectKind::registered && end == object_end ? (end + kPage - 1) & ~(kPage - 1) : end & ~(kPage - 1);
+  to = object.kind != ObjectKind::registered && end == object_end ? (end + kPage - 1) & ~(kPage - 1)
+                                                                  : end & ~(kPage - 1);
 }
 
 void seal_range(std::uint64_t address, std::uint64_t bytes, const TaskPtr& task) {
   const Object* object = AddressSpace::instance().find(address);
   if (!object || !object->contains(address, bytes)) return;
-  if (object->kind != ObjectKind::pinned && object->kind != ObjectKind::registered && object->kind != ObjectKind::managed) return;
+  if (object->kind != ObjectKind::pinned && object->kind != ObjectKind::registered &&
+      object->kind != ObjectKind::managed)
+    return;
   std::uint64_t from, to;
   sealable(*object, address, address + bytes, from, to);
   if (from >= to) return;
@@ -66,8 +69,8 @@ void seal_range(std::uint64_t address, std::uint64_t bytes, const TaskPtr& task)
   }
 }
 
-// What a kernel is given the address of, it may write. Not large pinned memory: a program may well read a file into one half
-// of it while a kernel works on the other.
+// What a kernel is given the address of, it may write. Not large pinned memory: a program may well read a file into one
+// half of it while a kernel works on the other.
 void seal_arguments(const KernelWork& kernel, const TaskPtr& task) {
   for (std::size_t at = 0; at + sizeof(std::uint64_t) <= kernel.params.size(); at += sizeof(std::uint64_t)) {
     std::uint64_t word;

@@ -1,5 +1,5 @@
-// Catches the host that reads a result too early: host memory that a pending copy or set will write is sealed, and so is
-// managed memory, and pinned memory of a few pages, that a pending kernel is given the address of.
+// Catches the host that reads a result too early: host memory that a pending copy or set will write is sealed, and so
+// is managed memory, and pinned memory of a few pages, that a pending kernel is given the address of.
 //
 // The first access of the host to a sealed page faults; the handler notes its address, opens the page and lets the
 // access go on, so the program reads what it would have read: the old bytes. The note is told as a load or store of

@@ -76,7 +76,9 @@ void look_at_host_memory() {
 void look_at_host_memory(std::uint64_t operation, Observer& checks) {
   for (auto& [base, memory] : watched())
     if (memory.changed())
-      each_change(memory, [&](std::uint64_t address, std::uint64_t bytes) { checks.host_access(operation, AccessKind::store, address, bytes); });
+      each_change(memory, [&](std::uint64_t address, std::uint64_t bytes) {
+        checks.host_access(operation, AccessKind::store, address, bytes);
+      });
 }
 
 void accept_host_memory() {

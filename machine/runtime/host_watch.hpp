@@ -7,8 +7,8 @@
 // of the value that was there already is not seen, nor is a load.
 #pragma once
 
-#include "memory/object.hpp"
 #include "events/observer.hpp"
+#include "memory/object.hpp"
 
 namespace machine::runtime {
 

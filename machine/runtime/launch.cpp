@@ -41,9 +41,11 @@ void check_dimensions(const dim3& grid, const dim3& block) {
   const unsigned b[3] = {block.x, block.y, block.z};
   for (int i = 0; i < 3; ++i) {
     if (g[i] == 0 || g[i] > kMaxGrid[i])
-      fail(cudaErrorInvalidValue, "the grid " + text(grid) + " has a dimension of 0 or above the limit (2147483647,65535,65535)");
+      fail(cudaErrorInvalidValue,
+           "the grid " + text(grid) + " has a dimension of 0 or above the limit (2147483647,65535,65535)");
     if (b[i] == 0 || b[i] > kMaxBlock[i])
-      fail(cudaErrorInvalidValue, "the block " + text(block) + " has a dimension of 0 or above the limit (1024,1024,64)");
+      fail(cudaErrorInvalidValue,
+           "the block " + text(block) + " has a dimension of 0 or above the limit (1024,1024,64)");
   }
   if (std::uint64_t{block.x} * block.y * block.z > kMaxThreadsPerBlock)
     fail(cudaErrorInvalidValue, "the block " + text(block) + " has more than 1024 threads");
@@ -53,7 +55,8 @@ void check_kernel(CUkern_st& kernel, const dim3& block, size_t shared) {
   const auto& attributes = kernel.kernel().attributes();
   const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
   if (threads > attributes.max_threads)
-    fail(cudaErrorInvalidValue, std::to_string(threads) + " threads a block, but the kernel's __launch_bounds__ allow " +
+    fail(cudaErrorInvalidValue, std::to_string(threads) +
+                                    " threads a block, but the kernel's __launch_bounds__ allow " +
                                     std::to_string(attributes.max_threads));
   const Dim3& required = attributes.required_block;
   if (required.count() != 0 && required != Dim3{block.x, block.y, block.z})
@@ -69,7 +72,8 @@ void check_kernel(CUkern_st& kernel, const dim3& block, size_t shared) {
   if (registers_of(kernel) * threads > static_cast<std::uint64_t>(limits().registers_per_multiprocessor))
     fail(cudaErrorLaunchOutOfResources, std::to_string(registers_of(kernel)) + " registers a thread times " +
                                             std::to_string(threads) + " threads are more than the " +
-                                            std::to_string(limits().registers_per_multiprocessor) + " of a multiprocessor");
+                                            std::to_string(limits().registers_per_multiprocessor) +
+                                            " of a multiprocessor");
 }
 
 void check_cooperative(CUkern_st& kernel, const dim3& grid, const dim3& block, size_t shared) {
@@ -77,8 +81,8 @@ void check_cooperative(CUkern_st& kernel, const dim3& grid, const dim3& block, s
   const std::uint64_t resident =
       std::uint64_t(blocks_per_multiprocessor(kernel, block.x * block.y * block.z, shared)) * limits().multiprocessors;
   if (blocks > resident)
-    fail(cudaErrorCooperativeLaunchTooLarge, std::to_string(blocks) + " blocks, but " + std::to_string(resident) +
-                                                 " can be resident at a time");
+    fail(cudaErrorCooperativeLaunchTooLarge,
+         std::to_string(blocks) + " blocks, but " + std::to_string(resident) + " can be resident at a time");
 }
 
 void check_cluster(const Dim3& cluster, const dim3& grid) {
@@ -147,7 +151,8 @@ KernelWork checked_launch(const void* function, dim3 grid, dim3 block, void** ar
 namespace {
 
 cudaError_t launch(const char* call, const void* function, dim3 grid, dim3 block, void** arguments, size_t shared,
-                   cudaStream_t stream, Default meaning, const cudaLaunchAttribute* list = nullptr, unsigned count = 0) {
+                   cudaStream_t stream, Default meaning, const cudaLaunchAttribute* list = nullptr,
+                   unsigned count = 0) {
   return entry(call, [&](Lock& lock) {
     CUstream_st& target = stream_of(stream, meaning);
     enqueue(target, checked_launch(function, grid, block, arguments, shared, list, count), lock);
@@ -160,12 +165,15 @@ cudaError_t launch_cooperative(const void* function, dim3 grid, dim3 block, void
   cudaLaunchAttribute cooperative{};
   cooperative.id = cudaLaunchAttributeCooperative;
   cooperative.val.cooperative = 1;
-  return launch("cudaLaunchCooperativeKernel", function, grid, block, arguments, shared, stream, meaning, &cooperative, 1);
+  return launch("cudaLaunchCooperativeKernel", function, grid, block, arguments, shared, stream, meaning, &cooperative,
+                1);
 }
 
-cudaError_t launch_configured(const cudaLaunchConfig_t* config, const void* function, void** arguments, Default meaning) {
+cudaError_t launch_configured(const cudaLaunchConfig_t* config, const void* function, void** arguments,
+                              Default meaning) {
   if (!config)
-    return entry("cudaLaunchKernelExC", [](Lock&) -> cudaError_t { fail(cudaErrorInvalidValue, "the configuration is null"); });
+    return entry("cudaLaunchKernelExC",
+                 [](Lock&) -> cudaError_t { fail(cudaErrorInvalidValue, "the configuration is null"); });
   return launch("cudaLaunchKernelExC", function, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes,
                 config->stream, meaning, config->attrs, config->numAttrs);
 }
@@ -208,10 +216,12 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* f,
 cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t* config, const void* f, void** args) {
   return launch_configured(config, f, args, Default::per_thread);
 }
-cudaError_t cudaLaunchCooperativeKernel(const void* f, dim3 grid, dim3 block, void** args, size_t shared, cudaStream_t s) {
+cudaError_t cudaLaunchCooperativeKernel(const void* f, dim3 grid, dim3 block, void** args, size_t shared,
+                                        cudaStream_t s) {
   return launch_cooperative(f, grid, block, args, shared, s, Default::legacy);
 }
-cudaError_t cudaLaunchCooperativeKernel_ptsz(const void* f, dim3 grid, dim3 block, void** args, size_t shared, cudaStream_t s) {
+cudaError_t cudaLaunchCooperativeKernel_ptsz(const void* f, dim3 grid, dim3 block, void** args, size_t shared,
+                                             cudaStream_t s) {
   return launch_cooperative(f, grid, block, args, shared, s, Default::per_thread);
 }
 }

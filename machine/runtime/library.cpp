@@ -27,7 +27,8 @@ std::set<CUlib_st*>& live_libraries() {
 }
 
 CUlib_st& library_of(cudaLibrary_t library) {
-  if (!live_libraries().contains(library)) fail(cudaErrorInvalidResourceHandle, "the library does not exist (unloaded?)");
+  if (!live_libraries().contains(library))
+    fail(cudaErrorInvalidResourceHandle, "the library does not exist (unloaded?)");
   return *library;
 }
 
@@ -39,7 +40,10 @@ void load(CUlib_st& library, const void* code, std::uint64_t size) {
   try {
     if (magic == kWrapperMagic) program->binary = read_fat_binary(code);
     else if (magic == kContainerMagic) program->binary = read_container(code, size);
-    else if (std::memcmp(code, "\x7f" "ELF", 4) == 0)
+    else if (std::memcmp(code,
+                         "\x7f"
+                         "ELF",
+                         4) == 0)
       fail(cudaErrorNoKernelImageForDevice, "the code is machine code; the CPU device runs PTX");
     else program->ptx = static_cast<const char*>(code);
   } catch (const BrokenFatBinary& error) {

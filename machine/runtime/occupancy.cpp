@@ -36,7 +36,8 @@ std::size_t shared_setting(const CUkern_st& kernel, std::size_t of_block) {
   const std::size_t all = limits().shared_per_multiprocessor;
   if (kernel.carveout < 0) return all;
   for (const std::size_t kilobytes : limits().carveouts)
-    if (kilobytes * 1024 >= of_block && kilobytes * 1024 * 100 >= all * static_cast<std::size_t>(kernel.carveout)) return kilobytes * 1024;
+    if (kilobytes * 1024 >= of_block && kilobytes * 1024 * 100 >= all * static_cast<std::size_t>(kernel.carveout))
+      return kilobytes * 1024;
   return all;
 }
 
@@ -98,8 +99,8 @@ extern "C" {
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* f, int threads, size_t shared) {
   return active_blocks("cudaOccupancyMaxActiveBlocksPerMultiprocessor", blocks, f, threads, shared);
 }
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* f, int threads, size_t shared,
-                                                                   unsigned) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* f, int threads,
+                                                                   size_t shared, unsigned) {
   return active_blocks("cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", blocks, f, threads, shared);
 }
 
@@ -112,7 +113,8 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void*
             "so many blocks do not fit a multiprocessor");
     const std::size_t unit = limits().shared_granularity;
     // The system's part of each block is not taken off, as it is not on the hardware.
-    const std::size_t all = shared_setting(kernel, blocks == 1 ? limits().shared_per_multiprocessor : used + limits().shared_reserved);
+    const std::size_t all =
+        shared_setting(kernel, blocks == 1 ? limits().shared_per_multiprocessor : used + limits().shared_reserved);
     const std::size_t share = all / static_cast<std::size_t>(blocks) / unit * unit;
     *bytes = std::min(share > used ? share - used : 0, kernel.dynamic_shared_limit());
     return cudaSuccess;

@@ -40,8 +40,11 @@ void set_tools(Options& options, const std::string& value) {
   for (auto& tool : split(value, ',')) {
     if (tool == "all") options.tools = known;
     else if (tool == "none") continue;
-    else if (tool == "traffic" || std::find(known.begin(), known.end(), tool) != known.end()) options.tools.push_back(tool);
-    else refuse("VERIFY_MACHINE: tools=" + tool + " is unknown; choose memcheck, initcheck, racecheck, synccheck, traffic, all or none");
+    else if (tool == "traffic" || std::find(known.begin(), known.end(), tool) != known.end())
+      options.tools.push_back(tool);
+    else
+      refuse("VERIFY_MACHINE: tools=" + tool +
+             " is unknown; choose memcheck, initcheck, racecheck, synccheck, traffic, all or none");
   }
 }
 

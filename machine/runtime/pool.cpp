@@ -33,7 +33,8 @@ std::set<CUmemPoolHandle_st*>& created_pools() {
 }
 
 CUmemPoolHandle_st& pool_of(cudaMemPool_t pool) {
-  if (pool != &default_pool() && !created_pools().contains(pool)) fail(cudaErrorInvalidValue, "the memory pool does not exist");
+  if (pool != &default_pool() && !created_pools().contains(pool))
+    fail(cudaErrorInvalidValue, "the memory pool does not exist");
   return *pool;
 }
 

@@ -32,7 +32,8 @@ Registry& registry() {
 
 std::string architectures(const FatBinary& binary) {
   std::string text;
-  for (const auto& entry : binary.ptx) text += (text.empty() ? "compute_" : ", compute_") + std::to_string(entry.architecture);
+  for (const auto& entry : binary.ptx)
+    text += (text.empty() ? "compute_" : ", compute_") + std::to_string(entry.architecture);
   return text;
 }
 
@@ -45,8 +46,10 @@ std::string flags() {
   const FatBinary& binary = program.binary;
   if (!program.broken.empty()) refuse("the program cannot be run: " + program.broken);
   if (binary.ptx.empty() && binary.relocatable)
-    refuse("the program holds relocatable device code, which is linked by nvlink and has no PTX left: build without "
-           "-rdc=true (-dc) and with " + flags());
+    refuse(
+        "the program holds relocatable device code, which is linked by nvlink and has no PTX left: build without "
+        "-rdc=true (-dc) and with " +
+        flags());
   if (binary.ptx.empty()) refuse("the program holds no PTX: build with " + flags());
   refuse("the program has PTX for " + architectures(binary) + " only, which sm_" +
          std::to_string(options().architecture) + " cannot run: build with " + flags());
@@ -123,7 +126,8 @@ const Object& symbol_object(const void* host_variable) {
   if (found == registry().variables.end()) {
     // The host names a __managed__ variable by its address in managed memory.
     const Object* object = AddressSpace::instance().find(reinterpret_cast<std::uint64_t>(host_variable));
-    if (object && object->base == reinterpret_cast<std::uint64_t>(host_variable) && !object->name.empty()) return *object;
+    if (object && object->base == reinterpret_cast<std::uint64_t>(host_variable) && !object->name.empty())
+      return *object;
   }
   if (found == registry().variables.end())
     fail(cudaErrorInvalidSymbol, "the pointer is no __device__, __constant__ or __managed__ variable of this program");
@@ -179,8 +183,8 @@ char __cudaInitModule(void** handle) {
 
 void __cudaUnregisterFatBinary(void**) {}  // its kernels may still be pending; they end with the process
 
-void __cudaRegisterFunction(void** handle, const char* host, char*, const char* name, int, uint3*, uint3*, dim3*,
-                            dim3*, int*) {
+void __cudaRegisterFunction(void** handle, const char* host, char*, const char* name, int, uint3*, uint3*, dim3*, dim3*,
+                            int*) {
   Lock lock(state_mutex());
   registry().functions[host] = &add_kernel(program_of(handle), name);
 }

@@ -57,6 +57,6 @@ struct CUkern_st {
   int non_portable_cluster = 0;
   std::array<unsigned, 3> required_cluster{};  // once set by cudaFuncSetAttribute
 
-  const machine::Kernel& kernel();       // refuses the run when the PTX lacks it
-  std::size_t dynamic_shared_limit();    // bytes that a launch may ask for
+  const machine::Kernel& kernel();     // refuses the run when the PTX lacks it
+  std::size_t dynamic_shared_limit();  // bytes that a launch may ask for
 };

@@ -28,8 +28,8 @@ struct Task;
 using TaskPtr = std::shared_ptr<Task>;
 
 struct Task {
-  Operation told;                    // what the observers hear; id 0 for a marker (event record, wait), which they do not
-  std::vector<TaskPtr> after;        // emptied once this is done
+  Operation told;              // what the observers hear; id 0 for a marker (event record, wait), which they do not
+  std::vector<TaskPtr> after;  // emptied once this is done
   std::vector<std::uint64_t> order;  // what a follower is ordered after: the own id, or a marker's inherited ones
   std::function<void(Task&)> body;   // runs with the state unlocked; empty for a marker
   TaskPtr released_early;            // programmatic launch: the kernel that griddepcontrol.wait waits for
@@ -38,7 +38,7 @@ struct Task {
   bool done = false;
   std::chrono::steady_clock::time_point finished;
   std::uint64_t sequence = 0;  // order of submission
-  std::uint64_t mark = 0;  // visited by the walk with this number
+  std::uint64_t mark = 0;      // visited by the walk with this number
 };
 
 // Held while runtime state is looked at or changed. Never held while a task runs.

@@ -31,7 +31,7 @@ struct Session {
   explicit Session(report::Setting setting) : report(std::move(setting)) {}
 
   report::Report report;
-  std::mutex report_mutex;  // the report is also written by failing calls of any thread
+  std::mutex report_mutex;      // the report is also written by failing calls of any thread
   checks::CheckOptions chosen;  // the checks keep a reference
   std::unique_ptr<checks::Checks> checks;
   machine::Options machine;
@@ -68,7 +68,8 @@ Session* make_session() {
   auto& machine = session->machine;
   machine.arch = options().architecture == 80 ? Arch::sm_80 : Arch::sm_90;
   machine.seed = options().seed;
-  const bool sanitizes = std::any_of(options().tools.begin(), options().tools.end(), [](const std::string& tool) { return tool != "traffic"; });
+  const bool sanitizes = std::any_of(options().tools.begin(), options().tools.end(),
+                                     [](const std::string& tool) { return tool != "traffic"; });
   machine.schedules = sanitizes ? options().schedules : 0;
   machine.cores = options().threads ? options().threads : std::max(1u, std::thread::hardware_concurrency());
   machine.multiprocessors = static_cast<unsigned>(limits().multiprocessors);
@@ -182,7 +183,8 @@ void report_host_dereference(std::uint64_t address) {
   finding.message = "The program's own code dereferenced a device pointer, which ends it with a segmentation fault.";
   finding.remedy = "Copy the data with cudaMemcpy, or allocate it with cudaMallocManaged or cudaMallocHost.";
   std::ostringstream place;
-  place << "allocation of " << object->size << " bytes + " << address - object->base << " (0x" << std::hex << address << ")";
+  place << "allocation of " << object->size << " bytes + " << address - object->base << " (0x" << std::hex << address
+        << ")";
   finding.address = place.str();
   finding.sites.emplace_back().host = "host program";
   session().report.add(std::move(finding));
@@ -198,7 +200,8 @@ void conclude_launch(const std::string& kernel, const LaunchResult& result) {
 void mark_loaded() {
   if (options().json.empty()) return;
   std::error_code unknown;
-  std::ofstream(options().json + ".loaded", std::ios::app) << std::filesystem::read_symlink("/proc/self/exe", unknown).string() << '\n';
+  std::ofstream(options().json + ".loaded", std::ios::app)
+      << std::filesystem::read_symlink("/proc/self/exe", unknown).string() << '\n';
 }
 
 void cut_short_report(int signal_number) {

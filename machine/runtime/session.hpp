@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "exec/machine.hpp"
 #include "events/observer.hpp"
+#include "exec/machine.hpp"
 
 namespace machine::runtime {
 

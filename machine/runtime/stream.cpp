@@ -42,11 +42,12 @@ CUstream_st& thread_stream() {
   return *stream;
 }
 
-// A programmatic launch overlaps the kernel right before it; work of another stream that it must follow as well and that
-// came in between orders it plainly.
+// A programmatic launch overlaps the kernel right before it; work of another stream that it must follow as well and
+// that came in between orders it plainly.
 bool nothing_between(const CUstream_st& stream, const std::vector<TaskPtr>& after) {
-  return std::all_of(after.begin(), after.end(),
-                     [&](const TaskPtr& task) { return task == stream.last || task->sequence < stream.last->sequence; });
+  return std::all_of(after.begin(), after.end(), [&](const TaskPtr& task) {
+    return task == stream.last || task->sequence < stream.last->sequence;
+  });
 }
 
 }  // namespace
@@ -153,7 +154,8 @@ HostWork host_function(cudaHostFn_t function, void* data) {
   return {[function, data] { function(data); }, {function, data}};
 }
 
-cudaError_t add_callback(const char* call, cudaStream_t stream, Default meaning, cudaStreamCallback_t callback, void* data) {
+cudaError_t add_callback(const char* call, cudaStream_t stream, Default meaning, cudaStreamCallback_t callback,
+                         void* data) {
   return launch_host(call, stream, meaning, {[=] { callback(stream, context_error(), data); }, {}});
 }
 
@@ -176,7 +178,8 @@ cudaError_t get_attribute(const char* call, cudaStream_t stream, Default meaning
   });
 }
 
-cudaError_t set_attribute(const char* call, cudaStream_t stream, Default meaning, int id, const cudaStreamAttrValue* value) {
+cudaError_t set_attribute(const char* call, cudaStream_t stream, Default meaning, int id,
+                          const cudaStreamAttrValue* value) {
   return entry(call, [&](Lock&) {
     require(value && id >= 0 && id < kAttributes, cudaErrorInvalidValue, "unknown stream attribute");
     stream_of(stream, meaning).attributes[id] = *value;

@@ -39,11 +39,12 @@ struct CUstream_st {
   unsigned flags = cudaStreamDefault;
   int priority = 0;
   bool legacy = false;
-  machine::runtime::TaskPtr last;                    // the newest task
-  std::vector<machine::runtime::TaskPtr> last_kernel_after;  // what the newest kernel followed, for programmatic launches
+  machine::runtime::TaskPtr last;  // the newest task
+  std::vector<machine::runtime::TaskPtr>
+      last_kernel_after;  // what the newest kernel followed, for programmatic launches
   bool last_is_kernel = false;
   std::shared_ptr<machine::runtime::Capture> capture;
-  std::vector<cudaGraphNode_t> capture_tail;         // nodes that the next captured one depends on
+  std::vector<cudaGraphNode_t> capture_tail;  // nodes that the next captured one depends on
   cudaStreamAttrValue attributes[16] = {};
 
   bool blocking() const { return !(flags & cudaStreamNonBlocking); }
@@ -52,7 +53,7 @@ struct CUstream_st {
 struct CUevent_st {
   unsigned flags = cudaEventDefault;
   bool recorded = false;
-  machine::runtime::TaskPtr task;  // newest record
+  machine::runtime::TaskPtr task;                      // newest record
   std::shared_ptr<machine::runtime::Capture> capture;  // recorded inside a capture
   std::vector<cudaGraphNode_t> capture_tail;
 };

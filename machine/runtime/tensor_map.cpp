@@ -47,9 +47,12 @@ struct Tensor {
 };
 
 bool common(const Tensor& t, TensorMap& map) {
-  if (t.rank < 1 || t.rank > kMostTensorRank || !t.dimensions || !t.element_strides || (t.rank > 1 && !t.strides)) return false;
+  if (t.rank < 1 || t.rank > kMostTensorRank || !t.dimensions || !t.element_strides || (t.rank > 1 && !t.strides))
+    return false;
   if (!element_of(t.type, map.element)) return false;
-  if (static_cast<unsigned>(t.interleave) > CU_TENSOR_MAP_INTERLEAVE_32B || static_cast<unsigned>(t.swizzle) > CU_TENSOR_MAP_SWIZZLE_128B) return false;
+  if (static_cast<unsigned>(t.interleave) > CU_TENSOR_MAP_INTERLEAVE_32B ||
+      static_cast<unsigned>(t.swizzle) > CU_TENSOR_MAP_SWIZZLE_128B)
+    return false;
   if (static_cast<unsigned>(t.promotion) > CU_TENSOR_MAP_L2_PROMOTION_L2_256B) return false;
   if (static_cast<unsigned>(t.fill) > CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA) return false;
   map.rank = static_cast<std::uint8_t>(t.rank);
@@ -77,20 +80,23 @@ CUresult finish(CUtensorMap* to, TensorMap& map) {
 
 bool aligned(const CUtensorMap* map) { return map != nullptr && reinterpret_cast<std::uintptr_t>(map) % 64 == 0; }
 
-CUresult encode_tiled(CUtensorMap* to, CUtensorMapDataType type, cuuint32_t rank, void* address, const cuuint64_t* dimensions,
-                      const cuuint64_t* strides, const cuuint32_t* box, const cuuint32_t* element_strides, CUtensorMapInterleave interleave,
-                      CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
+CUresult encode_tiled(CUtensorMap* to, CUtensorMapDataType type, cuuint32_t rank, void* address,
+                      const cuuint64_t* dimensions, const cuuint64_t* strides, const cuuint32_t* box,
+                      const cuuint32_t* element_strides, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                      CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
   TensorMap map;
-  if (!aligned(to) || !box || !common({type, rank, address, dimensions, strides, element_strides, interleave, swizzle, promotion, fill}, map))
+  if (!aligned(to) || !box ||
+      !common({type, rank, address, dimensions, strides, element_strides, interleave, swizzle, promotion, fill}, map))
     return CUDA_ERROR_INVALID_VALUE;
   for (unsigned d = 0; d < rank; ++d) map.box[d] = static_cast<std::uint16_t>(std::min(box[d], 0xffffu));
   return finish(to, map);
 }
 
-CUresult encode_im2col(CUtensorMap* to, CUtensorMapDataType type, cuuint32_t rank, void* address, const cuuint64_t* dimensions,
-                       const cuuint64_t* strides, const int* lower, const int* upper, cuuint32_t channels, cuuint32_t pixels,
-                       const cuuint32_t* element_strides, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
-                       CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
+CUresult encode_im2col(CUtensorMap* to, CUtensorMapDataType type, cuuint32_t rank, void* address,
+                       const cuuint64_t* dimensions, const cuuint64_t* strides, const int* lower, const int* upper,
+                       cuuint32_t channels, cuuint32_t pixels, const cuuint32_t* element_strides,
+                       CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+                       CUtensorMapFloatOOBfill fill) {
   TensorMap map;
   map.im2col = true;
   if (!aligned(to) || !lower || !upper || rank < 3 ||

@@ -32,7 +32,8 @@ std::shared_ptr<std::vector<std::byte>> staged(const Plane& source, const Extent
   std::byte* to = bytes->data();
   for (std::size_t z = 0; z < extent.depth; ++z)
     for (std::size_t y = 0; y < extent.height; ++y, to += extent.width)
-      std::memcpy(to, reinterpret_cast<const std::byte*>(source.address + z * source.slice + y * source.pitch), extent.width);
+      std::memcpy(to, reinterpret_cast<const std::byte*>(source.address + z * source.slice + y * source.pitch),
+                  extent.width);
   return bytes;
 }
 
@@ -54,9 +55,11 @@ const Object& device_object(std::uint64_t address, std::uint64_t bytes, const ch
   const Object* object = AddressSpace::instance().find(address);
   if (!object) fail(cudaErrorInvalidValue, std::string("the ") + role + " is no device memory");
   if (object->kind == ObjectKind::heap)
-    fail(cudaErrorInvalidValue, std::string("the ") + role + " is memory of malloc() in a kernel, which only kernels can use");
+    fail(cudaErrorInvalidValue,
+         std::string("the ") + role + " is memory of malloc() in a kernel, which only kernels can use");
   if (options().has_tool("memcheck")) return *object;
-  if (object->state == ObjectState::freed && !of_graph(object->base)) fail(cudaErrorInvalidValue, std::string("the ") + role + " has been freed");
+  if (object->state == ObjectState::freed && !of_graph(object->base))
+    fail(cudaErrorInvalidValue, std::string("the ") + role + " has been freed");
   if (!object->contains(address, bytes))
     fail(cudaErrorInvalidValue, std::to_string(bytes) + " bytes at offset " + std::to_string(address - object->base) +
                                     " leave the " + role + ", " + describe(*object));
@@ -72,11 +75,13 @@ CopyWork checked_copy(const char* call, Plane destination, Plane source, Extent 
             cudaErrorInvalidPitchValue, "a pitch is smaller than the row");
     const bool by_address = kind == cudaMemcpyDefault;
     auto device_side = [](const Plane& plane) { return place_of(plane.address) != Place::pageable; };
-    check_side(destination, extent,
-               by_address ? device_side(destination) : kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice,
-               "destination");
+    check_side(
+        destination, extent,
+        by_address ? device_side(destination) : kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice,
+        "destination");
     check_side(source, extent,
-               by_address ? device_side(source) : kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice, "source");
+               by_address ? device_side(source) : kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice,
+               "source");
   }
   return CopyWork{call, destination, source, extent, nullptr};
 }
@@ -95,7 +100,8 @@ cudaError_t submit_copy(CUstream_st& stream, CopyWork work, Host host, Lock& loc
 
 SetWork checked_set(const char* call, Plane destination, Extent extent, std::uint32_t value, unsigned element) {
   if (span_of(destination, extent)) {
-    require(extent.height == 1 || destination.pitch >= extent.width, cudaErrorInvalidValue, "the pitch is smaller than the row");
+    require(extent.height == 1 || destination.pitch >= extent.width, cudaErrorInvalidValue,
+            "the pitch is smaller than the row");
     device_object(destination.address, span_of(destination, extent), "destination");
   }
   return SetWork{call, destination, extent, value, element};

@@ -147,7 +147,8 @@ void release(const ReleaseWork& work, const Operation& operation) {
   if (of_graph(work.address)) {
     const Object* object = AddressSpace::instance().find(work.address);
     if (!end_life(*object, operation.id))
-      report_api_error(operation.name.c_str(), cudaErrorInvalidValue, "the graph that owns the memory has freed it before (double free)");
+      report_api_error(operation.name.c_str(), cudaErrorInvalidValue,
+                       "the graph that owns the memory has freed it before (double free)");
     else if (observer()) observer()->released(*object);
     return;
   }

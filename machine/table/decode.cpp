@@ -1,5 +1,5 @@
-// Asks the decoder about modules of one kernel each: FILE holds their texts, separated by zero bytes. Prints a line for each,
-// empty where the kernel decodes, otherwise why it does not.
+// Asks the decoder about modules of one kernel each: FILE holds their texts, separated by zero bytes. Prints a line for
+// each, empty where the kernel decodes, otherwise why it does not.
 #include <cstdio>
 #include <fstream>
 #include <iterator>

@@ -1,5 +1,5 @@
-// Runs a conformance plan on a GPU through the driver: run_gpu FOLDER. Modules are FOLDER/m<k>.cubin. The driver is loaded
-// at run time, so that nothing needs linking.
+// Runs a conformance plan on a GPU through the driver: run_gpu FOLDER. Modules are FOLDER/m<k>.cubin. The driver is
+// loaded at run time, so that nothing needs linking.
 #include <cuda.h>
 #include <dlfcn.h>
 
@@ -21,7 +21,8 @@ static void* driver() {
   return library;
 }
 
-// cuda.h names some entry points by macro (cuMemAlloc is cuMemAlloc_v2); the macro is expanded before the name is taken.
+// cuda.h names some entry points by macro (cuMemAlloc is cuMemAlloc_v2); the macro is expanded before the name is
+// taken.
 #define NAME_OF(f) #f
 #define CALL(f) (reinterpret_cast<decltype(&f)>(dlsym(driver(), NAME_OF(f))))
 
@@ -63,7 +64,9 @@ int main(int argc, char** argv) {
     long long offsets[3];
     words >> module_index >> kernel >> grid >> block >> out_bytes >> offsets[0] >> offsets[1] >> offsets[2];
     if (modules.find(module_index) == modules.end())
-      check(CALL(cuModuleLoad)(&modules[module_index], (folder + "/m" + std::to_string(module_index) + ".cubin").c_str()), "module " + std::to_string(module_index));
+      check(
+          CALL(cuModuleLoad)(&modules[module_index], (folder + "/m" + std::to_string(module_index) + ".cubin").c_str()),
+          "module " + std::to_string(module_index));
     CUfunction function;
     check(CALL(cuModuleGetFunction)(&function, modules[module_index], kernel.c_str()), kernel);
     CUdeviceptr pointers[5] = {out, in, in, in, room};

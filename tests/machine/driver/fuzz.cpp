@@ -1,7 +1,7 @@
 // Feeds damaged PTX to the reader: fuzz SECONDS SEED CURRENT FILE...
 //
-// Every input ends in a decoded module or in a PtxError of one line; anything else is a fault of the reader. The input being
-// tried lies in CURRENT, so that it is still there when the process dies.
+// Every input ends in a decoded module or in a PtxError of one line; anything else is a fault of the reader. The input
+// being tried lies in CURRENT, so that it is still there when the process dies.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -19,9 +19,39 @@ namespace {
 std::string damaged(const std::vector<std::string>& corpus, std::mt19937_64& random) {
   std::string text = corpus[random() % corpus.size()];
   const auto pick = [&](std::size_t n) { return n == 0 ? 0 : random() % n; };
-  static const char* kTokens[] = {"0xFFFFFFFFFFFFFFFF", "-1", "{", "}", "(", ")", ";", ".align 0", ".b8 x[99999999999]", "%r", "$L", "@", "\"",
-                                  ".loc 1 2 3", ".v4", ".f16x2", "[", "]", "%r<4000000000>", "/*", ".param .align 4096 .b8 q[9]", "|", "0f", "_", ":",
-                                  "call", "bra", ".branchtargets", ".func", ".entry", ".shared", "::", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"};
+  static const char* kTokens[] = {"0xFFFFFFFFFFFFFFFF",
+                                  "-1",
+                                  "{",
+                                  "}",
+                                  "(",
+                                  ")",
+                                  ";",
+                                  ".align 0",
+                                  ".b8 x[99999999999]",
+                                  "%r",
+                                  "$L",
+                                  "@",
+                                  "\"",
+                                  ".loc 1 2 3",
+                                  ".v4",
+                                  ".f16x2",
+                                  "[",
+                                  "]",
+                                  "%r<4000000000>",
+                                  "/*",
+                                  ".param .align 4096 .b8 q[9]",
+                                  "|",
+                                  "0f",
+                                  "_",
+                                  ":",
+                                  "call",
+                                  "bra",
+                                  ".branchtargets",
+                                  ".func",
+                                  ".entry",
+                                  ".shared",
+                                  "::",
+                                  "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"};
   const unsigned rounds = 1 + static_cast<unsigned>(pick(6));
   for (unsigned k = 0; k < rounds && !text.empty(); ++k) {
     const std::size_t at = pick(text.size());

@@ -11,10 +11,10 @@
 //   counters, out=PREFIX (buffer k is written to PREFIX.k), dump=K:TYPE (prints buffer k; TYPE f32 u32 s32 u64 u16 u8)
 //   tools=LIST (memcheck,initcheck,racecheck,synccheck,traffic or all: the number of findings is printed)
 // The last line is "status: ..." and the exit code is 0 when it is ok, 1 otherwise, 2 for bad usage.
-#include <ctime>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -33,7 +33,8 @@ Dim3 parse_dim(const std::string& text) {
   std::uint32_t* parts[] = {&d.x, &d.y, &d.z};
   std::stringstream stream(text);
   std::string part;
-  for (int k = 0; k < 3 && std::getline(stream, part, ','); ++k) *parts[k] = static_cast<std::uint32_t>(std::stoul(part));
+  for (int k = 0; k < 3 && std::getline(stream, part, ','); ++k)
+    *parts[k] = static_cast<std::uint32_t>(std::stoul(part));
   return d;
 }
 
@@ -51,15 +52,17 @@ void print(const std::byte* data, std::size_t bytes, const std::string& type) {
   if (type == "f32") each(float{}, [](float v) { std::printf("%.9g", v); });
   else if (type == "f64") each(double{}, [](double v) { std::printf("%.17g", v); });
   else if (type == "s32") each(std::int32_t{}, [](std::int32_t v) { std::printf("%d", v); });
-  else if (type == "u64") each(std::uint64_t{}, [](std::uint64_t v) { std::printf("%llu", static_cast<unsigned long long>(v)); });
+  else if (type == "u64")
+    each(std::uint64_t{}, [](std::uint64_t v) { std::printf("%llu", static_cast<unsigned long long>(v)); });
   else if (type == "u16") each(std::uint16_t{}, [](std::uint16_t v) { std::printf("%u", v); });
   else if (type == "u8") each(std::uint8_t{}, [](std::uint8_t v) { std::printf("%u", v); });
   else each(std::uint32_t{}, [](std::uint32_t v) { std::printf("%u", v); });
 }
 
 const char* status_name(LaunchStatus s) {
-  static constexpr const char* kNames[] = {"ok", "illegal_address", "misaligned_address", "trap", "assertion", "deadlock", "stalled",
-                                           "stack_overflow", "invalid_call", "invalid_ptx", "unsupported"};
+  static constexpr const char* kNames[] = {
+      "ok",      "illegal_address", "misaligned_address", "trap",        "assertion",  "deadlock",
+      "stalled", "stack_overflow",  "invalid_call",       "invalid_ptx", "unsupported"};
   return kNames[static_cast<int>(s)];
 }
 
@@ -130,8 +133,7 @@ int main(int argc, char** argv) {
       std::stringstream stream(value);
       std::string tool;
       while (std::getline(stream, tool, ',')) tools.push_back(tool);
-    }
-    else if (key == "out") out = value;
+    } else if (key == "out") out = value;
     else if (key == "dump") {
       const auto colon = value.find(':');
       dumps.emplace_back(std::stoul(value), colon == std::string::npos ? "u32" : value.substr(colon + 1));
@@ -143,12 +145,14 @@ int main(int argc, char** argv) {
     else if (key == "f64") scalar(std::stod(value));
     else if (key == "raw") {
       std::vector<std::byte> b;
-      for (std::size_t c = 0; c + 1 < value.size(); c += 2) b.push_back(static_cast<std::byte>(std::stoul(value.substr(c, 2), nullptr, 16)));
+      for (std::size_t c = 0; c + 1 < value.size(); c += 2)
+        b.push_back(static_cast<std::byte>(std::stoul(value.substr(c, 2), nullptr, 16)));
       values.push_back(b);
     } else if (key == "buf") {
       const auto colon = value.find(':');
       const auto bytes = std::stoull(value.substr(0, colon));
-      const Object* object = AddressSpace::instance().allocate(ObjectKind::global, bytes, 512, "buffer " + std::to_string(buffers.size()));
+      const Object* object =
+          AddressSpace::instance().allocate(ObjectKind::global, bytes, 512, "buffer " + std::to_string(buffers.size()));
       if (object == nullptr) {
         std::fprintf(stderr, "no memory for a buffer of %llu bytes\n", static_cast<unsigned long long>(bytes));
         return 2;
@@ -209,22 +213,30 @@ int main(int argc, char** argv) {
     }
     const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC / repeat;
     std::fputs(result.printed.c_str(), stdout);
-    for (const auto& [index, type] : dumps) print(reinterpret_cast<const std::byte*>(buffers.at(index)->base), buffers[index]->size, type);
+    for (const auto& [index, type] : dumps)
+      print(reinterpret_cast<const std::byte*>(buffers.at(index)->base), buffers[index]->size, type);
     if (!out.empty())
       for (std::size_t k = 0; k < buffers.size(); ++k)
-        std::ofstream(out + "." + std::to_string(k), std::ios::binary).write(reinterpret_cast<const char*>(buffers[k]->base), static_cast<std::streamsize>(buffers[k]->size));
+        std::ofstream(out + "." + std::to_string(k), std::ios::binary)
+            .write(reinterpret_cast<const char*>(buffers[k]->base), static_cast<std::streamsize>(buffers[k]->size));
     if (counters) {
       const auto& c = result.counters;
-      std::printf("warp instructions %llu, thread instructions %llu, %.4f s, %.3f G thread instructions/s, %.1f M warp instructions/s\n",
-                  static_cast<unsigned long long>(c.warp_instructions), static_cast<unsigned long long>(c.thread_instructions), seconds,
-                  static_cast<double>(c.thread_instructions) / seconds * 1e-9, static_cast<double>(c.warp_instructions) / seconds * 1e-6);
+      std::printf(
+          "warp instructions %llu, thread instructions %llu, %.4f s, %.3f G thread instructions/s, %.1f M warp "
+          "instructions/s\n",
+          static_cast<unsigned long long>(c.warp_instructions), static_cast<unsigned long long>(c.thread_instructions),
+          seconds, static_cast<double>(c.thread_instructions) / seconds * 1e-9,
+          static_cast<double>(c.warp_instructions) / seconds * 1e-6);
       for (std::size_t k = 0; k < kClasses; ++k)
-        if (c.by_class[k] != 0) std::printf("  %-14s %llu\n", std::string(class_name(static_cast<InstructionClass>(k))).c_str(), static_cast<unsigned long long>(c.by_class[k]));
+        if (c.by_class[k] != 0)
+          std::printf("  %-14s %llu\n", std::string(class_name(static_cast<InstructionClass>(k))).c_str(),
+                      static_cast<unsigned long long>(c.by_class[k]));
     }
     if (checks) {
       report.write_text(std::cout);
     }
-    std::printf("status: %s%s%s\n", status_name(result.status), result.message.empty() ? "" : ": ", result.message.c_str());
+    std::printf("status: %s%s%s\n", status_name(result.status), result.message.empty() ? "" : ": ",
+                result.message.c_str());
     return result.status == LaunchStatus::ok ? 0 : 1;
   } catch (const PtxError& error) {
     std::printf("status: invalid_ptx: %s\n", error.what());

@@ -7,11 +7,14 @@ using namespace stage;
 
 namespace {
 
-const std::vector<std::string> kText = {
-    "ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1];", "st.shared.v4.u32 [%r9], {%r1, %r2, %r3, %r4};",
-    "ld.shared.v4.u32 {%r5, %r6, %r7, %r8}, [%r9];",  "st.global.v4.u32 [%rd2], {%r5, %r6, %r7, %r8};",
-    "ld.global.u32 %r20, [%rd1];",                    "add.s32 %r21, %r20, 1;",
-    "st.global.u32 [%rd2], %r21;",                    "cp.async.cg.shared.global [%r9], [%rd1], 16;"};
+const std::vector<std::string> kText = {"ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1];",
+                                        "st.shared.v4.u32 [%r9], {%r1, %r2, %r3, %r4};",
+                                        "ld.shared.v4.u32 {%r5, %r6, %r7, %r8}, [%r9];",
+                                        "st.global.v4.u32 [%rd2], {%r5, %r6, %r7, %r8};",
+                                        "ld.global.u32 %r20, [%rd1];",
+                                        "add.s32 %r21, %r20, 1;",
+                                        "st.global.u32 [%rd2], %r21;",
+                                        "cp.async.cg.shared.global [%r9], [%rd1], 16;"};
 
 void one_byte_past_the_end_is_seen() {
   Stage s({"memcheck"}, kText, 1, 32);
@@ -166,7 +169,8 @@ void the_chunk_that_a_wrong_swizzle_leaves_out_is_unwritten() {
   const std::uint64_t in = s.allocate(512);
   s.begin();
   std::array<std::uint64_t, 32> source{}, destination{};
-  for (unsigned l = 0; l < 32; ++l) source[l] = in + 16 * l, destination[l] = s.blocks[0].shared + 16 * (l == 9 ? 9 : l ^ 1);
+  for (unsigned l = 0; l < 32; ++l)
+    source[l] = in + 16 * l, destination[l] = s.blocks[0].shared + 16 * (l == 9 ? 9 : l ^ 1);
   s.fork(0).async_land(s.at(0, 0, 0), copy_of(0, kFullMask, source, destination), kFullMask, true);
   s.touch(0, 0, 0, kLoad, Space::shared, 0, 4, 4);
   EXPECT(s.undefined.lanes == 0);
@@ -219,7 +223,8 @@ void device_copies_carry_holes() {
   s.end();
 }
 
-// Errors of a host that copies `bytes` of what kernels stored in elements of up to `widest` bytes, all but those in `hole`.
+// Errors of a host that copies `bytes` of what kernels stored in elements of up to `widest` bytes, all but those in
+// `hole`.
 std::size_t errors_of_a_host_copy(std::uint8_t widest, std::uint64_t hole, std::uint64_t length) {
   Stage s({"initcheck"}, kText, 1, 32);
   s.launch.stores.global = widest;
@@ -298,14 +303,16 @@ void rows_alike_are_one_entry() {
 }  // namespace
 
 int main() {
-#define T(name) {#name, name}
+#define T(name) \
+  {             \
+    #name, name \
+  }
   return run({T(one_byte_past_the_end_is_seen), T(the_gap_between_variables_is_nobodys), T(freed_memory_is_seen),
               T(a_dead_row_between_live_rows_is_seen), T(a_run_that_leaves_its_live_row_is_seen),
-              T(copies_by_the_host_stay_inside),
-              T(an_unwritten_word_that_decides_is_told), T(undefined_bytes_go_along_with_copies), T(bits_of_a_byte_are_told_apart),
+              T(copies_by_the_host_stay_inside), T(an_unwritten_word_that_decides_is_told),
+              T(undefined_bytes_go_along_with_copies), T(bits_of_a_byte_are_told_apart),
               T(undefined_bytes_go_along_with_cp_async), T(the_chunk_that_a_wrong_swizzle_leaves_out_is_unwritten),
               T(the_host_copies_an_element_that_nobody_wrote), T(an_exchange_initialises_for_the_next_lane),
-              T(shared_memory_of_an_earlier_block_is_unwritten),
-              T(local_bytes_belong_to_their_lane), T(device_copies_carry_holes), T(rows_and_sectors_are_counted),
-              T(rows_alike_are_one_entry)});
+              T(shared_memory_of_an_earlier_block_is_unwritten), T(local_bytes_belong_to_their_lane),
+              T(device_copies_carry_holes), T(rows_and_sectors_are_counted), T(rows_alike_are_one_entry)});
 }

@@ -9,7 +9,8 @@ const std::vector<std::string> kText = {"st.global.f32 [%rd1], %f1;", "ld.global
                                         "atom.global.add.u32 %r1, [%rd3], 1;", "st.global.u32 [%rd3], 0;",
                                         "ld.volatile.global.u32 %r2, [%rd4];"};
 
-void ticket(Stage& s, std::uint64_t counter, unsigned block, Scope writer, Scope reader, bool writer_fence, bool reader_fence) {
+void ticket(Stage& s, std::uint64_t counter, unsigned block, Scope writer, Scope reader, bool writer_fence,
+            bool reader_fence) {
   if (writer_fence) s.fence(block, 0, 1, writer);
   s.touch(block, 0, 2, kAtomic, Space::global, counter, 0, 4, 1, Order::relaxed, Scope::gpu);
   if (reader_fence) s.fence(block, 0, 1, reader);
@@ -43,7 +44,9 @@ void ticket_with_writers_fence_only_is_a_warning() {
   EXPECT(s.count("racecheck") == 0);
   EXPECT(s.count("racecheck", report::Level::warning) == 1);
 }
-void missing_barrier_before_the_release_is_seen() { EXPECT(play(Scope::gpu, true, true, false).count("racecheck") == 1); }
+void missing_barrier_before_the_release_is_seen() {
+  EXPECT(play(Scope::gpu, true, true, false).count("racecheck") == 1);
+}
 
 void value_that_an_atomic_changed_is_not_that_of_the_store() {
   // Memory holds what the second store writes, but the first one wrote something else. Only these two are unordered.
@@ -129,7 +132,8 @@ void block_scope_atomics_across_blocks_are_seen() {
   Stage s({"racecheck"}, kText, 2, 32, 0, true);
   const std::uint64_t counter = s.allocate(4);
   s.begin();
-  for (unsigned b = 0; b < 2; ++b) s.touch(b, 0, 2, kAtomic, Space::global, counter, 0, 4, 1, Order::relaxed, Scope::cta);
+  for (unsigned b = 0; b < 2; ++b)
+    s.touch(b, 0, 2, kAtomic, Space::global, counter, 0, 4, 1, Order::relaxed, Scope::cta);
   s.end();
   EXPECT(s.count("racecheck") == 1);
 }
@@ -234,7 +238,8 @@ void host_write_against_a_pending_copy_is_seen() {
   EXPECT(s.count("racecheck") == 1);
 }
 
-// A launch whose blocks run one after another in several chunks: accesses are marked, and described only where they meet.
+// A launch whose blocks run one after another in several chunks: accesses are marked, and described only where they
+// meet.
 Stage apart(unsigned blocks = 2, std::uint32_t shared_bytes = 0) {
   Stage s({"racecheck", "initcheck"}, kText, blocks, 64, shared_bytes, false, 2);
   s.launch.resident_limit = 1;
@@ -315,8 +320,9 @@ void shared_input_of_chunks_is_silent() {
   s.begin();
   for (unsigned b = 0; b < 4; b += 2)
     for (unsigned w = 0; w < 2; ++w) {
-      s.touch(b, w, 1, kLoad, Space::global, data, 128, 4);             // every 32nd word
-      s.touch(b, w, 0, kStore, Space::global, out + 2 * b + 8 * w, 64, 4);  // words of all chunks, woven into each other
+      s.touch(b, w, 1, kLoad, Space::global, data, 128, 4);  // every 32nd word
+      s.touch(b, w, 0, kStore, Space::global, out + 2 * b + 8 * w, 64,
+              4);  // words of all chunks, woven into each other
     }
   EXPECT(s.end());
   EXPECT(s.report.findings().empty());
@@ -335,17 +341,34 @@ void chunks_that_meet_in_one_woven_byte_are_repeated() {
 }  // namespace
 
 int main() {
-#define T(name) {#name, name}
-  return run({T(ticket_with_fences_is_silent), T(ticket_without_fences_is_seen), T(ticket_with_block_fence_is_seen),
-              T(ticket_with_writers_fence_only_is_a_warning), T(missing_barrier_before_the_release_is_seen),
-              T(value_that_an_atomic_changed_is_not_that_of_the_store), T(fence_by_every_writer_then_barrier_counts), T(acquire_and_release_order),
-              T(volatile_flag_without_fence_orders_nothing), T(plain_reset_against_atomics_is_seen),
-              T(atomics_of_many_threads_do_not_race), T(block_scope_atomics_across_blocks_are_seen),
-              T(blocks_writing_the_same_bytes_are_seen), T(different_bytes_of_a_word_do_not_race),
-              T(shared_input_is_silent_and_a_late_write_is_seen), T(race_inside_a_block_is_seen_and_a_barrier_orders),
-              T(chunks_that_meet_are_repeated), T(unordered_kernels_are_seen_and_an_event_orders),
-              T(host_write_against_a_pending_copy_is_seen), T(one_byte_among_what_was_written_down_is_seen),
-              T(barrier_puts_what_was_written_down_into_the_past), T(copy_in_flight_outlives_a_barrier),
-              T(lanes_that_store_to_one_word_are_seen), T(blocks_of_one_chunk_that_meet_are_repeated),
-              T(shared_input_of_chunks_is_silent), T(chunks_that_meet_in_one_woven_byte_are_repeated)});
+#define T(name) \
+  {             \
+    #name, name \
+  }
+  return run({T(ticket_with_fences_is_silent),
+              T(ticket_without_fences_is_seen),
+              T(ticket_with_block_fence_is_seen),
+              T(ticket_with_writers_fence_only_is_a_warning),
+              T(missing_barrier_before_the_release_is_seen),
+              T(value_that_an_atomic_changed_is_not_that_of_the_store),
+              T(fence_by_every_writer_then_barrier_counts),
+              T(acquire_and_release_order),
+              T(volatile_flag_without_fence_orders_nothing),
+              T(plain_reset_against_atomics_is_seen),
+              T(atomics_of_many_threads_do_not_race),
+              T(block_scope_atomics_across_blocks_are_seen),
+              T(blocks_writing_the_same_bytes_are_seen),
+              T(different_bytes_of_a_word_do_not_race),
+              T(shared_input_is_silent_and_a_late_write_is_seen),
+              T(race_inside_a_block_is_seen_and_a_barrier_orders),
+              T(chunks_that_meet_are_repeated),
+              T(unordered_kernels_are_seen_and_an_event_orders),
+              T(host_write_against_a_pending_copy_is_seen),
+              T(one_byte_among_what_was_written_down_is_seen),
+              T(barrier_puts_what_was_written_down_into_the_past),
+              T(copy_in_flight_outlives_a_barrier),
+              T(lanes_that_store_to_one_word_are_seen),
+              T(blocks_of_one_chunk_that_meet_are_repeated),
+              T(shared_input_of_chunks_is_silent),
+              T(chunks_that_meet_in_one_woven_byte_are_repeated)});
 }

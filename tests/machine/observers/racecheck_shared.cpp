@@ -5,8 +5,8 @@ using namespace stage;
 
 namespace {
 
-const std::vector<std::string> kText = {"st.shared.f32 [%r1], %f1;", "ld.shared.f32 %f2, [%r2];", "st.shared.f32 [%r3], %f3;",
-                                        "cp.async.cg.shared.global [%r4], [%rd1], 16;"};
+const std::vector<std::string> kText = {"st.shared.f32 [%r1], %f1;", "ld.shared.f32 %f2, [%r2];",
+                                        "st.shared.f32 [%r3], %f3;", "cp.async.cg.shared.global [%r4], [%rd1], 16;"};
 
 void missing_barrier_between_warps_is_seen() {
   Stage s({"racecheck"}, kText, 1, 64, 512);
@@ -329,7 +329,9 @@ void larger_block_in_a_used_slot_has_no_readers_yet() {
     EXPECT(s.report.findings().empty());
   }
   const std::vector<std::uint32_t> rubbish(1 << 16, 0xffffffff);  // what fresh memory of the size of a plane may hold
-  { const auto copy = std::make_unique<std::vector<std::uint32_t>>(rubbish); }
+  {
+    const auto copy = std::make_unique<std::vector<std::uint32_t>>(rubbish);
+  }
   Stage s({"racecheck"}, kText, 1, 128, 48 << 10);
   s.begin();
   for (unsigned at = 0; at < 48 << 10; at += 128) {
@@ -451,7 +453,8 @@ void copy_among_more_than_are_written_down_is_seen() {
     s.begin();
     std::array<std::uint64_t, 32> source{}, destination{};
     for (unsigned c = 0; c < kCopies; ++c) {
-      for (unsigned l = 0; l < 32; ++l) source[l] = in + 16 * l, destination[l] = s.blocks[0].shared + 512 * c + 16 * (l ^ 1);
+      for (unsigned l = 0; l < 32; ++l)
+        source[l] = in + 16 * l, destination[l] = s.blocks[0].shared + 512 * c + 16 * (l ^ 1);
       s.fork(0).async_issue(s.at(0, 0, 3), copy_of(3, kFullMask, source, destination));
       s.fork(0).async_commit(s.at(0, 0, 3));
     }
@@ -465,17 +468,39 @@ void copy_among_more_than_are_written_down_is_seen() {
 }  // namespace
 
 int main() {
-#define T(name) {#name, name}
-  return run({T(missing_barrier_between_warps_is_seen), T(barrier_orders_warps), T(missing_barrier_before_overwriting_is_seen),
-              T(lockstep_inside_a_warp_is_seen), T(own_element_needs_no_sync), T(syncwarp_orders_lanes),
-              T(partial_syncwarp_orders_its_lanes_only), T(neighbouring_bytes_do_not_collide), T(same_value_is_a_warning),
-              T(write_behind_a_read_and_a_collective_is_a_warning), T(write_behind_a_collective_of_half_the_warp_is_seen),
-              T(write_beside_a_read_behind_the_collective_is_seen), T(read_behind_a_write_and_a_collective_is_seen),
-              T(async_copy_is_ordered_by_wait_and_barrier), T(missing_wait_is_seen), T(own_copy_without_wait_is_seen),
-              T(own_copy_needs_only_the_wait), T(wait_without_barrier_is_seen), T(only_the_waited_group_is_ordered),
-              T(refill_before_barrier_is_seen), T(slot_reuse_forgets_the_block_before), T(named_barrier_orders_those_that_meet),
-              T(mbarrier_orders_arrivals_before_waiters), T(larger_block_in_a_used_slot_has_no_readers_yet),
-              T(lanes_that_store_to_one_place_are_seen), T(swizzled_stores_are_apart), T(one_byte_of_many_reads_is_remembered),
-              T(reads_before_a_barrier_are_past), T(line_of_two_copiers_waits_for_both),
-              T(store_over_a_copy_of_long_ago_is_what_races), T(copy_among_more_than_are_written_down_is_seen)});
+#define T(name) \
+  {             \
+    #name, name \
+  }
+  return run({T(missing_barrier_between_warps_is_seen),
+              T(barrier_orders_warps),
+              T(missing_barrier_before_overwriting_is_seen),
+              T(lockstep_inside_a_warp_is_seen),
+              T(own_element_needs_no_sync),
+              T(syncwarp_orders_lanes),
+              T(partial_syncwarp_orders_its_lanes_only),
+              T(neighbouring_bytes_do_not_collide),
+              T(same_value_is_a_warning),
+              T(write_behind_a_read_and_a_collective_is_a_warning),
+              T(write_behind_a_collective_of_half_the_warp_is_seen),
+              T(write_beside_a_read_behind_the_collective_is_seen),
+              T(read_behind_a_write_and_a_collective_is_seen),
+              T(async_copy_is_ordered_by_wait_and_barrier),
+              T(missing_wait_is_seen),
+              T(own_copy_without_wait_is_seen),
+              T(own_copy_needs_only_the_wait),
+              T(wait_without_barrier_is_seen),
+              T(only_the_waited_group_is_ordered),
+              T(refill_before_barrier_is_seen),
+              T(slot_reuse_forgets_the_block_before),
+              T(named_barrier_orders_those_that_meet),
+              T(mbarrier_orders_arrivals_before_waiters),
+              T(larger_block_in_a_used_slot_has_no_readers_yet),
+              T(lanes_that_store_to_one_place_are_seen),
+              T(swizzled_stores_are_apart),
+              T(one_byte_of_many_reads_is_remembered),
+              T(reads_before_a_barrier_are_past),
+              T(line_of_two_copiers_waits_for_both),
+              T(store_over_a_copy_of_long_ago_is_what_races),
+              T(copy_among_more_than_are_written_down_is_seen)});
 }

@@ -18,12 +18,12 @@ namespace stage {
 
 using namespace machine;
 
-#define EXPECT(condition)                                                          \
-  do {                                                                             \
-    if (!(condition)) {                                                            \
-      std::printf("%s:%d: expected %s\n", __FILE__, __LINE__, #condition);         \
-      stage::failures += 1;                                                        \
-    }                                                                              \
+#define EXPECT(condition)                                                  \
+  do {                                                                     \
+    if (!(condition)) {                                                    \
+      std::printf("%s:%d: expected %s\n", __FILE__, __LINE__, #condition); \
+      stage::failures += 1;                                                \
+    }                                                                      \
   } while (false)
 
 inline int failures = 0;
@@ -69,7 +69,8 @@ inline void lay_out(Access& a) {
 }
 
 // A cp.async of 16 bytes a lane. The arrays must outlive it.
-inline AsyncCopy copy_of(std::uint32_t pc, Mask lanes, const std::array<std::uint64_t, 32>& from, const std::array<std::uint64_t, 32>& to) {
+inline AsyncCopy copy_of(std::uint32_t pc, Mask lanes, const std::array<std::uint64_t, 32>& from,
+                         const std::array<std::uint64_t, 32>& to) {
   static const std::array<std::uint32_t, 32> bytes = [] {
     std::array<std::uint32_t, 32> all{};
     all.fill(16);
@@ -135,7 +136,8 @@ class Stage {
       block.slot = b;
       block.threads = launch.block.x;
       block.shared_extent = kernel.layout.extent;
-      if (block.shared_extent != 0) block.shared = reinterpret_cast<std::uint64_t>(AddressSpace::instance().on_chip(block.shared_extent));
+      if (block.shared_extent != 0)
+        block.shared = reinterpret_cast<std::uint64_t>(AddressSpace::instance().on_chip(block.shared_extent));
       fork(b).block_begin(block);
     }
   }
@@ -160,8 +162,8 @@ class Stage {
     return {&blocks[block], warp, pc, active, rest >= 32 ? kFullMask : (Mask{1} << rest) - 1};
   }
 
-  // Lane l at base + l * stride, `width` bytes; value (if any) is what each lane stores. What a load finds undefined lies in
-  // `undefined` afterwards; with `carries`, a store writes that again.
+  // Lane l at base + l * stride, `width` bytes; value (if any) is what each lane stores. What a load finds undefined
+  // lies in `undefined` afterwards; with `carries`, a store writes that again.
   Mask touch(unsigned block, unsigned warp, std::uint32_t pc, AccessKind kind, Space space, std::uint64_t base,
              std::int64_t stride, std::uint32_t width, Mask lanes = kFullMask, Order order = Order::weak,
              Scope scope = Scope::none, const std::uint64_t* value = nullptr) {
