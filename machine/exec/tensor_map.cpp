@@ -129,9 +129,9 @@ u32 TensorMap::element_bytes() const {
 }
 
 Type TensorMap::type() const {
-  static constexpr Type kTypes[] = {Type::u8,  Type::u16, Type::u32,  Type::s32, Type::u64, Type::s64, Type::f16,
-                                    Type::f32, Type::f64, Type::bf16, Type::f32, Type::f32, Type::f32};
-  return kTypes[static_cast<std::size_t>(element)];
+  static constexpr Type kElementTypes[] = {Type::u8,  Type::u16, Type::u32,  Type::s32, Type::u64, Type::s64, Type::f16,
+                                           Type::f32, Type::f64, Type::bf16, Type::f32, Type::f32, Type::f32};
+  return kElementTypes[static_cast<std::size_t>(element)];
 }
 
 u32 TensorMap::row_pitch() const {

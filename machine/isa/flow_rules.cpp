@@ -26,7 +26,6 @@ constexpr u64 low_bits(unsigned n) { return n >= 64 ? ~u64{0} : (u64{1} << n) - 
 unsigned width_of(const FlowOperand& o) { return o.bytes == 0 ? 1 : 8 * o.bytes; }
 u64 all_of(const Lane& l) { return low_bits(width_of(l.flow.writes[l.write])); }
 unsigned count(const Lane& l) { return static_cast<unsigned>(l.flow.reads.size()); }
-u64 read_mask(const Lane& l, unsigned k) { return low_bits(width_of(l.flow.reads[k])); }
 
 u64 any_undefined(const Lane& l) {
   u64 u = 0;

@@ -114,6 +114,21 @@ void mov_parts(Decoder& d, Type t, bool packing) {
   i.extra = parts;
 }
 
+const Inst* move_wide(const Inst& i, Warp& w, Mask mask) {
+  alignas(64) u64 upper[kWarp];  // the lower half may be written where the upper one is read
+  std::memcpy(upper, w.at<const u64>(i.b), sizeof upper);
+  const u64* lower = w.at<const u64>(i.a);
+  each_lane(w.at<u64>(i.slots[0]), mask, [=](unsigned l) { return lower[l]; });
+  blend(w.at<u64>(i.slots[1]), upper, mask);
+  return &i + 1;
+}
+
+const Inst* move_grid_id(const Inst& i, Warp& w, Mask mask) {
+  const u32* a = w.at<const u32>(i.a);
+  each_lane(w.at<u64>(i.d), mask, [=](unsigned l) { return u64{a[l]}; });
+  return &i + 1;
+}
+
 // .b128: a pair of 64-bit registers to another.
 void mov_wide(Decoder& d) {
   const auto parts = [&](std::size_t index) -> std::array<Operand, 2> {
@@ -125,14 +140,7 @@ void mov_wide(Decoder& d) {
   const auto from = parts(1), to = parts(0);
   const Slot low = d.source(from[0], Type::b64), high = d.source(from[1], Type::b64);
   const Slot* slots = d.keep({d.destination(to[0], Type::b64), d.destination(to[1], Type::b64)});
-  Inst& i = d.emit([](const Inst& i, Warp& w, Mask mask) -> const Inst* {
-    alignas(64) u64 upper[kWarp];  // the lower half may be written where the upper one is read
-    std::memcpy(upper, w.at<const u64>(i.b), sizeof upper);
-    const u64* lower = w.at<const u64>(i.a);
-    each_lane(w.at<u64>(i.slots[0]), mask, [=](unsigned l) { return lower[l]; });
-    blend(w.at<u64>(i.slots[1]), upper, mask);
-    return &i + 1;
-  });
+  Inst& i = d.emit(move_wide);
   i.a = low, i.b = high, i.slots = slots;
 }
 
@@ -169,11 +177,7 @@ void mov(Decoder& d) {
     }
     if (name == "%gridid" && bytes == 8) {
       const Slot r = d.destination(0, t);
-      Inst& i = d.emit([](const Inst& i, Warp& w, Mask mask) -> const Inst* {
-        const u32* a = w.at<const u32>(i.a);
-        each_lane(w.at<u64>(i.d), mask, [=](unsigned l) { return u64{a[l]}; });
-        return &i + 1;
-      });
+      Inst& i = d.emit(move_grid_id);
       i.a = d.special(Special::gridid), i.d = r;
       return;
     }

@@ -161,9 +161,7 @@ class Decoder {
   void table_target(std::size_t table, std::size_t index, std::string_view label);
   std::size_t new_table(std::size_t size);
   Function* callee(std::string_view name);
-  std::uint64_t code_address(const Function& function) const {
-    return module.code.of(module.by_name.at(function.name));
-  }
+  std::uint64_t code_address(const Function& target) const { return module.code.of(module.by_name.at(target.name)); }
   ParamArea* area(std::string_view name);
 
   const ModuleText& module;

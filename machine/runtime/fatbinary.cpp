@@ -58,13 +58,13 @@ std::uint64_t mapped_bytes(const void* address) {
   } query{reinterpret_cast<std::uintptr_t>(address), 0};
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* data) {
-        auto& query = *static_cast<Query*>(data);
+        auto& asked = *static_cast<Query*>(data);
         for (int i = 0; i < info->dlpi_phnum; ++i) {
           const auto& header = info->dlpi_phdr[i];
           if (header.p_type != PT_LOAD) continue;
           std::uintptr_t begin = info->dlpi_addr + header.p_vaddr;
-          if (query.address >= begin && query.address < begin + header.p_memsz) {
-            query.bytes = begin + header.p_memsz - query.address;
+          if (asked.address >= begin && asked.address < begin + header.p_memsz) {
+            asked.bytes = begin + header.p_memsz - asked.address;
             return 1;
           }
         }

@@ -12,8 +12,23 @@ import pytest
 
 from verify.system.guard import guarded
 from verify.system.resources import resource_folder
-from verify.toolchain.machine_build import FOLDERS, MachineBuildError, _closure, _compile_all, _Plan
+from verify.toolchain.machine_build import (
+    FOLDERS,
+    MachineBuildError,
+    _closure,
+    _compile_all,
+    _Plan,
+    compile_commands,
+    machine_program,
+    machine_warnings,
+    warnings_beside,
+)
 from verify.toolchain.toolchain import find_toolchain
+
+TESTS = Path(__file__).resolve().parent.parent
+PROGRAMS = sorted(
+    file for room in ("driver", "observers") for file in (TESTS / "machine" / room).glob("*.cpp")
+)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +56,38 @@ def test_the_machine_itself_has_plain_includes_alone() -> None:
     sources = [file for folder in FOLDERS for file in (root / folder).glob("*.cpp")]
     assert len(sources) > 50
     assert all(len(_closure(source, root)) >= 2 for source in sources)
+
+
+def test_the_machine_compiles_without_a_warning() -> None:
+    """Fault: a shadowed name or an unused result, which -Wshadow and -Wextra show, is landed unseen."""
+    assert machine_warnings() == []
+
+
+@pytest.mark.parametrize("source", PROGRAMS, ids=lambda source: source.stem)
+def test_programs_on_the_machine_compile_without_a_warning(source: Path) -> None:
+    """Fault: the same in the C++ of the tests and of the table."""
+    assert warnings_beside(machine_program(source)) == []
+
+
+def test_a_warning_is_kept_and_no_error(tmp_path: Path) -> None:
+    """Fault: a newer compiler warns, and nothing runs; or the tests above read what is never written."""
+    source = tmp_path / "machine" / "shadows.cpp"
+    source.parent.mkdir()
+    source.write_text("int main() {\n  int a = 0;\n  { int a = 1; (void)a; }\n  return a;\n}\n")
+    assert "[-Wshadow]" in "".join(warnings_beside(machine_program(source)))
+
+
+def test_compile_commands_name_every_source(tmp_path: Path) -> None:
+    """Fault: an editor or clang-tidy sees part of the machine, or compiles it with other flags."""
+    root = resource_folder("machine")
+    commands = compile_commands()
+    assert {entry["file"] for entry in commands} == {
+        str(f) for name in FOLDERS for f in (root / name).glob("*.cpp")
+    }
+    one = commands[0]["arguments"]
+    assert isinstance(one, list)
+    done = subprocess.run([*one, "-fsyntax-only"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_first_error_ends_the_build_and_is_the_reason(

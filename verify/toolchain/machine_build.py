@@ -1,5 +1,7 @@
 """Compiles the CPU device with the host's g++, once for this processor, into the build cache.
 
+``python -m verify.toolchain.machine_build`` prints ``compile_commands.json``, for editors and clangd.
+
 Every source file becomes a cache entry of its own, so a killed build goes on where it was and a changed file
 costs one compile. The result is a folder with ``libcudart.so.13``, to be put on the loader's path of the
 program that is to run on the CPU device, and of nothing else.
@@ -7,6 +9,7 @@ program that is to run on the CPU device, and of nothing else.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -45,7 +48,14 @@ FLAGS = (
     # Nothing looks at floating-point exceptions; without this, selections by comparison are not vectorised.
     "-fno-trapping-math",
     "-fvisibility-inlines-hidden",
+    # Kept beside each object, and no error: a newer compiler warns of more. The suite's tests read them.
+    "-Wall",
+    "-Wextra",
+    "-Wshadow",
 )
+
+WARNINGS = "warnings.txt"
+"""What the compiler wrote about a source file that compiled, beside what was made of it; mostly empty."""
 
 STANDARD_HEADERS = (
     *("algorithm", "array", "atomic", "bit", "charconv", "chrono", "cmath", "condition_variable", "cstddef"),
@@ -57,6 +67,8 @@ STANDARD_HEADERS = (
 
 FEW_FILES = 6
 """Files whose compile is over before the headers would be precompiled."""
+
+_OWN_WARNING = re.compile(r"^.*/machine/.*\.[ch]pp:\d+:\d+: warning: .*$", re.MULTILINE)
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _UNFOLLOWED = re.compile(
@@ -107,10 +119,33 @@ def machine_program(
     def build(entry: Path) -> None:
         objects = map(str, _compile_all(plan, progress))
         command = (str(plan.tools.gxx), *plan.flags, str(source), *objects, "-ldl", "-o", "program")
-        _run(command, entry, source.name)
+        (entry / WARNINGS).write_text(_run(command, entry, source.name))
 
     entry, _ = cached("machine-program", key, build)
     return entry / "program"
+
+
+def machine_warnings(progress: Progress | None = None) -> list[str]:
+    """What the compiler warns of in the sources of the library. Compiles them. Raises MachineBuildError."""
+    return [line for built in _compile_all(_plan(FOLDERS), progress) for line in warnings_beside(built)]
+
+
+def warnings_beside(built: Path) -> list[str]:
+    """What the compiler wrote about the machine's lines in ``built``, an object or a program."""
+    return [line.strip() for line in _OWN_WARNING.findall(built.with_name(WARNINGS).read_text())]
+
+
+def compile_commands() -> list[dict[str, object]]:
+    """The entries of ``compile_commands.json``: folder, file and arguments of each compile of the library."""
+    plan = _plan(FOLDERS)
+    return [
+        {
+            "directory": str(plan.folder),
+            "file": str(source),
+            "arguments": [str(plan.tools.gxx), *plan.flags, "-c", str(source), "-o", source.name + ".o"],
+        }
+        for source in plan.keys
+    ]
 
 
 @dataclass(frozen=True)
@@ -222,7 +257,9 @@ def _compile_all(plan: _Plan, progress: Progress | None) -> list[Path]:
 
         def build(entry: Path) -> None:
             command = (str(tools.gxx), *flags, "-include", str(headers), "-c", str(source), "-o", "object.o")
-            _run(command, entry, str(source.relative_to(folder.parent)), compilers)
+            (entry / WARNINGS).write_text(
+                _run(command, entry, str(source.relative_to(folder.parent)), compilers)
+            )
 
         entry, hit = cached("machine-object", keys[source], build)
         done += 1
@@ -261,7 +298,8 @@ def _compile_all(plan: _Plan, progress: Progress | None) -> list[Path]:
     return [objects[source] for source in keys]
 
 
-def _run(command: tuple[str, ...], folder: Path, what: str, compilers: Compilers | None = None) -> None:
+def _run(command: tuple[str, ...], folder: Path, what: str, compilers: Compilers | None = None) -> str:
+    """What the compiler wrote. Raises MachineBuildError where it fails."""
     try:
         code, words = (compilers or Compilers()).run(command, folder, dict(os.environ))
     except OSError as error:
@@ -270,3 +308,8 @@ def _run(command: tuple[str, ...], folder: Path, what: str, compilers: Compilers
         first = next((line for line in words.splitlines() if "error" in line), "")
         cause = f": {first}" if first else ""
         raise MachineBuildError(f"the CPU device does not compile: {what} (exit {code}){cause}\n{words}")
+    return words
+
+
+if __name__ == "__main__":
+    print(json.dumps(compile_commands(), indent=1))

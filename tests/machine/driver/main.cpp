@@ -192,7 +192,7 @@ int main(int argc, char** argv) {
     request.params = params;
     LaunchResult result;
     const std::clock_t start = std::clock();  // processor time of all threads, whatever else the computer does
-    report::Report report({tools, "sm_90", options.seed, argv[1], false});
+    report::Report report({tools, "sm_90", options.seed, argv[1], false, {}});
     std::unique_ptr<checks::Checks> checks;
     if (!tools.empty()) {
       checks = checks::make_checks(checks::parse_options(tools, {}), report);

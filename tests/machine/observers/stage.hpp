@@ -90,7 +90,7 @@ inline AsyncCopy copy_of(std::uint32_t pc, Mask lanes, const std::array<std::uin
 
 class Stage {
  public:
-  Stage(std::vector<std::string> tools, std::vector<std::string> text, unsigned blocks, unsigned threads,
+  Stage(std::vector<std::string> tools, std::vector<std::string> text, unsigned grid, unsigned threads,
         std::uint32_t shared_bytes = 0, bool communicates = false, unsigned chunks = 1)
       : report({}), kernel(std::move(text)) {
     checks::CheckOptions options = checks::parse_options(tools, {});
@@ -105,7 +105,7 @@ class Stage {
       kernel.layout.dynamic_base = (shared_bytes + 1023) / 1024 * 1024;
     }
     launch.kernel = &kernel;
-    launch.grid = {blocks, 1, 1};
+    launch.grid = {grid, 1, 1};
     launch.block = {threads, 1, 1};
     launch.warps_per_block = (threads + 31) / 32;
     launch.resident_limit = blocks;
