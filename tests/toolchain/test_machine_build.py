@@ -26,9 +26,7 @@ from verify.toolchain.machine_build import (
 from verify.toolchain.toolchain import find_toolchain
 
 TESTS = Path(__file__).resolve().parent.parent
-PROGRAMS = sorted(
-    file for room in ("driver", "observers") for file in (TESTS / "machine" / room).glob("*.cpp")
-)
+PROGRAMS = sorted(file for file in (TESTS / "machine").rglob("*.cpp") if file.stem != "run_gpu")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "../../../machine/exec/machine.hpp"
+#include "exec/machine.hpp"
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "../../../machine/exec/machine.hpp"
+#include "exec/machine.hpp"
 
 namespace {
 

@@ -20,9 +20,9 @@
 #include <iterator>
 #include <sstream>
 
-#include "../../../machine/exec/machine.hpp"
-#include "../../../machine/observers/checks.hpp"
-#include "../../../machine/report/report.hpp"
+#include "exec/machine.hpp"
+#include "observers/checks.hpp"
+#include "report/report.hpp"
 
 using namespace machine;
 

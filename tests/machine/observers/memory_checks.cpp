@@ -16,7 +16,7 @@ const std::vector<std::string> kText = {"ld.global.v4.u32 {%r1, %r2, %r3, %r4}, 
                                         "st.global.u32 [%rd2], %r21;",
                                         "cp.async.cg.shared.global [%r9], [%rd1], 16;"};
 
-void one_byte_past_the_end_is_seen() {
+EVENT_TEST(one_byte_past_the_end_is_seen) {
   Stage s({"memcheck"}, kText, 1, 32);
   const std::uint64_t in = s.allocate(127);
   s.begin();
@@ -25,7 +25,7 @@ void one_byte_past_the_end_is_seen() {
   EXPECT(s.count("memcheck") == 1);
 }
 
-void the_gap_between_variables_is_nobodys() {
+EVENT_TEST(the_gap_between_variables_is_nobodys) {
   Stage s({"memcheck"}, kText, 1, 32, 128);
   s.begin();
   s.touch(0, 0, 2, kLoad, Space::shared, 0, 4, 4);
@@ -35,7 +35,7 @@ void the_gap_between_variables_is_nobodys() {
   EXPECT(s.count("memcheck") == 1);
 }
 
-void freed_memory_is_seen() {
+EVENT_TEST(freed_memory_is_seen) {
   Stage s({"memcheck"}, kText, 1, 32);
   const std::uint64_t in = s.allocate(4096);
   AddressSpace::instance().release(in);
@@ -45,7 +45,7 @@ void freed_memory_is_seen() {
   EXPECT(s.count("memcheck") == 1);
 }
 
-void a_dead_row_between_live_rows_is_seen() {
+EVENT_TEST(a_dead_row_between_live_rows_is_seen) {
   Stage s({"memcheck"}, kText, 1, 32);
   const std::uint64_t cache = s.allocate(1024);
   s.all->heap_registered(cache, 1024);
@@ -60,7 +60,7 @@ void a_dead_row_between_live_rows_is_seen() {
   EXPECT(s.count("memcheck") == 1);
 }
 
-void a_run_that_leaves_its_live_row_is_seen() {
+EVENT_TEST(a_run_that_leaves_its_live_row_is_seen) {
   Stage s({"memcheck"}, kText, 1, 32);
   const std::uint64_t cache = s.allocate(1024);
   s.all->heap_registered(cache, 1024);
@@ -74,7 +74,7 @@ void a_run_that_leaves_its_live_row_is_seen() {
   EXPECT(s.count("memcheck") == 1);
 }
 
-void copies_by_the_host_stay_inside() {
+EVENT_TEST(copies_by_the_host_stay_inside) {
   Stage s({"memcheck"}, kText, 1, 32);
   const std::uint64_t p = s.allocate(1000);
   EXPECT(s.all->host_access(1, AccessKind::store, p, 1000));
@@ -84,7 +84,7 @@ void copies_by_the_host_stay_inside() {
   EXPECT(s.count("memcheck") == 2);
 }
 
-void an_unwritten_word_that_decides_is_told() {
+EVENT_TEST(an_unwritten_word_that_decides_is_told) {
   Stage s({"initcheck"}, kText, 1, 32);
   const std::uint64_t in = s.allocate(256, false);
   s.begin();
@@ -103,7 +103,7 @@ void fill_padded(Stage& s, std::uint64_t in) {
   for (int w = 0; w < 3; ++w) s.touch(0, 0, 6, kStore, Space::global, in + 4 * w, 16, 4);
 }
 
-void undefined_bytes_go_along_with_copies() {
+EVENT_TEST(undefined_bytes_go_along_with_copies) {
   Stage s({"initcheck"}, kText, 1, 32, 512);
   const std::uint64_t in = s.allocate(512, false), out = s.allocate(512, false);
   s.begin();
@@ -127,7 +127,7 @@ void undefined_bytes_go_along_with_copies() {
   EXPECT(s.report.findings().front().sites.front().location.lines.front().line == 1);
 }
 
-void bits_of_a_byte_are_told_apart() {
+EVENT_TEST(bits_of_a_byte_are_told_apart) {
   Stage s({"initcheck"}, kText, 1, 32, 512);
   s.begin();
   s.touch(0, 0, 2, kLoad, Space::shared, 0, 4, 4);
@@ -144,7 +144,7 @@ void bits_of_a_byte_are_told_apart() {
   s.end();
 }
 
-void undefined_bytes_go_along_with_cp_async() {
+EVENT_TEST(undefined_bytes_go_along_with_cp_async) {
   Stage s({"initcheck"}, kText, 1, 32, 512);
   const std::uint64_t in = s.allocate(512, false);
   s.begin();
@@ -163,7 +163,7 @@ void undefined_bytes_go_along_with_cp_async() {
   EXPECT(s.report.findings().front().sites.front().location.lines.front().line == 8);  // the copy read it
 }
 
-void the_chunk_that_a_wrong_swizzle_leaves_out_is_unwritten() {
+EVENT_TEST(the_chunk_that_a_wrong_swizzle_leaves_out_is_unwritten) {
   // Two lanes copy to one place: from the first to the last byte it looks like what all lanes together fill.
   Stage s({"initcheck"}, {"ld.shared.u32 %r1, [%r2];", "add.s32 %r3, %r1, 1;"}, 1, 32, 512);
   const std::uint64_t in = s.allocate(512);
@@ -179,7 +179,7 @@ void the_chunk_that_a_wrong_swizzle_leaves_out_is_unwritten() {
   s.end();
 }
 
-void shared_memory_of_an_earlier_block_is_unwritten() {
+EVENT_TEST(shared_memory_of_an_earlier_block_is_unwritten) {
   Stage s({"initcheck"}, {"ld.shared.u32 %r1, [%r2];", "add.s32 %r3, %r1, 1;"}, 1, 32, 512);
   s.begin();
   s.touch(0, 0, 0, kStore, Space::shared, 0, 4, 4);
@@ -192,7 +192,7 @@ void shared_memory_of_an_earlier_block_is_unwritten() {
   s.end();
 }
 
-void local_bytes_belong_to_their_lane() {
+EVENT_TEST(local_bytes_belong_to_their_lane) {
   Stage s({"initcheck"}, {"ld.local.u32 %r1, [%r2];", "add.s32 %r3, %r1, 1;"}, 1, 32);
   s.begin();
   s.touch(0, 0, 0, kStore, Space::local, 0, 0, 4, 0x0000ffff);
@@ -203,7 +203,7 @@ void local_bytes_belong_to_their_lane() {
   s.end();
 }
 
-void device_copies_carry_holes() {
+EVENT_TEST(device_copies_carry_holes) {
   Stage s({"initcheck"}, kText, 1, 32);
   const std::uint64_t in = s.allocate(256, false), out = s.allocate(256, false);
   s.begin();
@@ -241,7 +241,7 @@ std::size_t errors_of_a_host_copy(std::uint8_t widest, std::uint64_t hole, std::
   return s.count("initcheck");
 }
 
-void the_host_copies_an_element_that_nobody_wrote() {
+EVENT_TEST(the_host_copies_an_element_that_nobody_wrote) {
   EXPECT(errors_of_a_host_copy(4, 64, 4) == 1);
   EXPECT(errors_of_a_host_copy(4, 124, 4) == 1);
   EXPECT(errors_of_a_host_copy(8, 64, 4) == 0);  // behind an int before a double
@@ -252,7 +252,7 @@ void the_host_copies_an_element_that_nobody_wrote() {
 }
 
 // Fault: lanes of one atomic on one word each see what was there before all of them.
-void an_exchange_initialises_for_the_next_lane() {
+EVENT_TEST(an_exchange_initialises_for_the_next_lane) {
   Stage s({"initcheck"}, kText, 1, 32, 512);
   s.begin();
   s.touch(0, 0, 0, kAtomic, Space::shared, 0, 0, 4);
@@ -262,7 +262,7 @@ void an_exchange_initialises_for_the_next_lane() {
   s.end();
 }
 
-void rows_and_sectors_are_counted() {
+EVENT_TEST(rows_and_sectors_are_counted) {
   Stage s({"traffic"}, kText, 1, 32);
   const std::uint64_t cache = s.allocate(1024);
   s.all->heap_registered(cache, 1024);
@@ -280,7 +280,7 @@ void rows_and_sectors_are_counted() {
 }
 
 // Fault: a row that differs, or lies apart, is taken for one of those before it.
-void rows_alike_are_one_entry() {
+EVENT_TEST(rows_alike_are_one_entry) {
   Stage s({"traffic"}, kText, 1, 32);
   const std::uint64_t cache = s.allocate(1024);
   s.all->heap_registered(cache, 1024);
@@ -302,17 +302,4 @@ void rows_alike_are_one_entry() {
 
 }  // namespace
 
-int main() {
-#define T(name) \
-  {             \
-    #name, name \
-  }
-  return run({T(one_byte_past_the_end_is_seen), T(the_gap_between_variables_is_nobodys), T(freed_memory_is_seen),
-              T(a_dead_row_between_live_rows_is_seen), T(a_run_that_leaves_its_live_row_is_seen),
-              T(copies_by_the_host_stay_inside), T(an_unwritten_word_that_decides_is_told),
-              T(undefined_bytes_go_along_with_copies), T(bits_of_a_byte_are_told_apart),
-              T(undefined_bytes_go_along_with_cp_async), T(the_chunk_that_a_wrong_swizzle_leaves_out_is_unwritten),
-              T(the_host_copies_an_element_that_nobody_wrote), T(an_exchange_initialises_for_the_next_lane),
-              T(shared_memory_of_an_earlier_block_is_unwritten), T(local_bytes_belong_to_their_lane),
-              T(device_copies_carry_holes), T(rows_and_sectors_are_counted), T(rows_alike_are_one_entry)});
-}
+int main() { return run_event_tests(); }

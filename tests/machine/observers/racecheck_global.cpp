@@ -32,23 +32,23 @@ Stage play(Scope scope, bool writer_fence, bool reader_fence, bool block_barrier
   return s;
 }
 
-void ticket_with_fences_is_silent() { EXPECT(play(Scope::gpu, true, true, true).report.findings().empty()); }
-void ticket_without_fences_is_seen() { EXPECT(play(Scope::gpu, false, false, true).count("racecheck") == 1); }
-void ticket_with_block_fence_is_seen() {
+EVENT_TEST(ticket_with_fences_is_silent) { EXPECT(play(Scope::gpu, true, true, true).report.findings().empty()); }
+EVENT_TEST(ticket_without_fences_is_seen) { EXPECT(play(Scope::gpu, false, false, true).count("racecheck") == 1); }
+EVENT_TEST(ticket_with_block_fence_is_seen) {
   const Stage s = play(Scope::cta, true, true, true);
   EXPECT(s.count("racecheck") == 1);
   EXPECT(s.report.findings()[0].remedy.find("block scope") != std::string::npos);
 }
-void ticket_with_writers_fence_only_is_a_warning() {
+EVENT_TEST(ticket_with_writers_fence_only_is_a_warning) {
   const Stage s = play(Scope::gpu, true, false, true);
   EXPECT(s.count("racecheck") == 0);
   EXPECT(s.count("racecheck", report::Level::warning) == 1);
 }
-void missing_barrier_before_the_release_is_seen() {
+EVENT_TEST(missing_barrier_before_the_release_is_seen) {
   EXPECT(play(Scope::gpu, true, true, false).count("racecheck") == 1);
 }
 
-void value_that_an_atomic_changed_is_not_that_of_the_store() {
+EVENT_TEST(value_that_an_atomic_changed_is_not_that_of_the_store) {
   // Memory holds what the second store writes, but the first one wrote something else. Only these two are unordered.
   Stage s({"racecheck"}, kText, 3, 32, 0, true);
   const std::uint64_t place = s.allocate(4);
@@ -66,7 +66,7 @@ void value_that_an_atomic_changed_is_not_that_of_the_store() {
   EXPECT(s.count("racecheck") == 1);
 }
 
-void fence_by_every_writer_then_barrier_counts() {
+EVENT_TEST(fence_by_every_writer_then_barrier_counts) {
   Stage s({"racecheck"}, kText, 2, 64, 0, true);
   const std::uint64_t data = s.allocate(4096), flag = s.allocate(4);
   s.begin();
@@ -82,7 +82,7 @@ void fence_by_every_writer_then_barrier_counts() {
   EXPECT(s.report.findings().empty());
 }
 
-void acquire_and_release_order() {
+EVENT_TEST(acquire_and_release_order) {
   Stage s({"racecheck"}, kText, 2, 32, 0, true);
   const std::uint64_t data = s.allocate(4096), flag = s.allocate(4);
   s.begin();
@@ -94,7 +94,7 @@ void acquire_and_release_order() {
   EXPECT(s.report.findings().empty());
 }
 
-void volatile_flag_without_fence_orders_nothing() {
+EVENT_TEST(volatile_flag_without_fence_orders_nothing) {
   Stage s({"racecheck"}, kText, 2, 32, 0, true);
   const std::uint64_t data = s.allocate(4096), flag = s.allocate(4);
   s.begin();
@@ -106,7 +106,7 @@ void volatile_flag_without_fence_orders_nothing() {
   EXPECT(s.count("racecheck") == 1);
 }
 
-void plain_reset_against_atomics_is_seen() {
+EVENT_TEST(plain_reset_against_atomics_is_seen) {
   Stage s({"racecheck"}, kText, 2, 32, 0, true);
   const std::uint64_t counter = s.allocate(4);
   s.begin();
@@ -116,7 +116,7 @@ void plain_reset_against_atomics_is_seen() {
   EXPECT(s.count("racecheck") == 1);
 }
 
-void atomics_of_many_threads_do_not_race() {
+EVENT_TEST(atomics_of_many_threads_do_not_race) {
   Stage s({"racecheck"}, kText, 4, 64, 0, true);
   const std::uint64_t bins = s.allocate(1024);
   s.begin();
@@ -128,7 +128,7 @@ void atomics_of_many_threads_do_not_race() {
   EXPECT(s.report.findings().empty());
 }
 
-void block_scope_atomics_across_blocks_are_seen() {
+EVENT_TEST(block_scope_atomics_across_blocks_are_seen) {
   Stage s({"racecheck"}, kText, 2, 32, 0, true);
   const std::uint64_t counter = s.allocate(4);
   s.begin();
@@ -138,7 +138,7 @@ void block_scope_atomics_across_blocks_are_seen() {
   EXPECT(s.count("racecheck") == 1);
 }
 
-void blocks_writing_the_same_bytes_are_seen() {
+EVENT_TEST(blocks_writing_the_same_bytes_are_seen) {
   Stage s({"racecheck"}, kText, 2, 32);
   const std::uint64_t out = s.allocate(4096);
   s.begin();
@@ -148,7 +148,7 @@ void blocks_writing_the_same_bytes_are_seen() {
   EXPECT(s.count("racecheck") == 1);
 }
 
-void different_bytes_of_a_word_do_not_race() {
+EVENT_TEST(different_bytes_of_a_word_do_not_race) {
   Stage s({"racecheck"}, kText, 4, 32);
   const std::uint64_t out = s.allocate(4096);
   s.begin();
@@ -157,7 +157,7 @@ void different_bytes_of_a_word_do_not_race() {
   EXPECT(s.report.findings().empty());
 }
 
-void shared_input_is_silent_and_a_late_write_is_seen() {
+EVENT_TEST(shared_input_is_silent_and_a_late_write_is_seen) {
   Stage s({"racecheck"}, kText, 40, 128);
   const std::uint64_t in = s.allocate(4096);
   s.begin();
@@ -170,7 +170,7 @@ void shared_input_is_silent_and_a_late_write_is_seen() {
   EXPECT(s.count("racecheck") == 1);
 }
 
-void race_inside_a_block_is_seen_and_a_barrier_orders() {
+EVENT_TEST(race_inside_a_block_is_seen_and_a_barrier_orders) {
   Stage s({"racecheck"}, kText, 1, 64);
   const std::uint64_t out = s.allocate(4096);
   s.begin();
@@ -188,7 +188,7 @@ void race_inside_a_block_is_seen_and_a_barrier_orders() {
   EXPECT(t.count("racecheck") == 1);
 }
 
-void chunks_that_meet_are_repeated() {
+EVENT_TEST(chunks_that_meet_are_repeated) {
   Stage s({"racecheck"}, kText, 2, 32, 0, false, 2);
   const std::uint64_t out = s.allocate(4096);
   s.begin();
@@ -204,7 +204,7 @@ void chunks_that_meet_are_repeated() {
   EXPECT(t.report.findings().empty());
 }
 
-void unordered_kernels_are_seen_and_an_event_orders() {
+EVENT_TEST(unordered_kernels_are_seen_and_an_event_orders) {
   for (const bool ordered : {false, true}) {
     Stage s({"racecheck"}, kText, 1, 32);
     const std::uint64_t data = s.allocate(4096);
@@ -220,7 +220,7 @@ void unordered_kernels_are_seen_and_an_event_orders() {
   }
 }
 
-void host_write_against_a_pending_copy_is_seen() {
+EVENT_TEST(host_write_against_a_pending_copy_is_seen) {
   Stage s({"racecheck"}, kText, 1, 32);
   const std::uint64_t pinned = s.allocate(4096);
   Operation host, copy;
@@ -246,7 +246,7 @@ Stage apart(unsigned blocks = 2, std::uint32_t shared_bytes = 0) {
   return s;
 }
 
-void one_byte_among_what_was_written_down_is_seen() {
+EVENT_TEST(one_byte_among_what_was_written_down_is_seen) {
   for (const unsigned others : {0u, 10u, 3000u}) {  // within what is written down, and beyond
     Stage s = apart();
     const std::uint64_t data = s.allocate(1 << 20);
@@ -259,7 +259,7 @@ void one_byte_among_what_was_written_down_is_seen() {
   }
 }
 
-void barrier_puts_what_was_written_down_into_the_past() {
+EVENT_TEST(barrier_puts_what_was_written_down_into_the_past) {
   for (const unsigned others : {0u, 3000u}) {
     Stage s = apart();
     const std::uint64_t data = s.allocate(1 << 20);
@@ -278,7 +278,7 @@ void barrier_puts_what_was_written_down_into_the_past() {
   }
 }
 
-void copy_in_flight_outlives_a_barrier() {
+EVENT_TEST(copy_in_flight_outlives_a_barrier) {
   for (const bool waits : {false, true}) {
     Stage s = apart(2, 1024);
     const std::uint64_t data = s.allocate(1 << 20);
@@ -293,7 +293,7 @@ void copy_in_flight_outlives_a_barrier() {
   }
 }
 
-void lanes_that_store_to_one_word_are_seen() {
+EVENT_TEST(lanes_that_store_to_one_word_are_seen) {
   Stage s = apart();
   const std::uint64_t data = s.allocate(4096);
   s.begin();
@@ -302,7 +302,7 @@ void lanes_that_store_to_one_word_are_seen() {
   EXPECT(s.count("racecheck") == 1);
 }
 
-void blocks_of_one_chunk_that_meet_are_repeated() {
+EVENT_TEST(blocks_of_one_chunk_that_meet_are_repeated) {
   for (const std::uint64_t at : {0u, 511u, 512u}) {  // the last: side by side, and no conflict
     Stage s = apart(4);
     const std::uint64_t data = s.allocate(4096);
@@ -314,7 +314,7 @@ void blocks_of_one_chunk_that_meet_are_repeated() {
   }
 }
 
-void shared_input_of_chunks_is_silent() {
+EVENT_TEST(shared_input_of_chunks_is_silent) {
   Stage s = apart(4);
   const std::uint64_t data = s.allocate(8192), out = s.allocate(8192);
   s.begin();
@@ -328,7 +328,7 @@ void shared_input_of_chunks_is_silent() {
   EXPECT(s.report.findings().empty());
 }
 
-void chunks_that_meet_in_one_woven_byte_are_repeated() {
+EVENT_TEST(chunks_that_meet_in_one_woven_byte_are_repeated) {
   Stage s = apart(4);
   const std::uint64_t out = s.allocate(8192);
   s.begin();
@@ -340,35 +340,4 @@ void chunks_that_meet_in_one_woven_byte_are_repeated() {
 
 }  // namespace
 
-int main() {
-#define T(name) \
-  {             \
-    #name, name \
-  }
-  return run({T(ticket_with_fences_is_silent),
-              T(ticket_without_fences_is_seen),
-              T(ticket_with_block_fence_is_seen),
-              T(ticket_with_writers_fence_only_is_a_warning),
-              T(missing_barrier_before_the_release_is_seen),
-              T(value_that_an_atomic_changed_is_not_that_of_the_store),
-              T(fence_by_every_writer_then_barrier_counts),
-              T(acquire_and_release_order),
-              T(volatile_flag_without_fence_orders_nothing),
-              T(plain_reset_against_atomics_is_seen),
-              T(atomics_of_many_threads_do_not_race),
-              T(block_scope_atomics_across_blocks_are_seen),
-              T(blocks_writing_the_same_bytes_are_seen),
-              T(different_bytes_of_a_word_do_not_race),
-              T(shared_input_is_silent_and_a_late_write_is_seen),
-              T(race_inside_a_block_is_seen_and_a_barrier_orders),
-              T(chunks_that_meet_are_repeated),
-              T(unordered_kernels_are_seen_and_an_event_orders),
-              T(host_write_against_a_pending_copy_is_seen),
-              T(one_byte_among_what_was_written_down_is_seen),
-              T(barrier_puts_what_was_written_down_into_the_past),
-              T(copy_in_flight_outlives_a_barrier),
-              T(lanes_that_store_to_one_word_are_seen),
-              T(blocks_of_one_chunk_that_meet_are_repeated),
-              T(shared_input_of_chunks_is_silent),
-              T(chunks_that_meet_in_one_woven_byte_are_repeated)});
-}
+int main() { return run_event_tests(); }

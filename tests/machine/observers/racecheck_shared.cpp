@@ -8,7 +8,7 @@ namespace {
 const std::vector<std::string> kText = {"st.shared.f32 [%r1], %f1;", "ld.shared.f32 %f2, [%r2];",
                                         "st.shared.f32 [%r3], %f3;", "cp.async.cg.shared.global [%r4], [%rd1], 16;"};
 
-void missing_barrier_between_warps_is_seen() {
+EVENT_TEST(missing_barrier_between_warps_is_seen) {
   Stage s({"racecheck"}, kText, 1, 64, 512);
   s.begin();
   s.touch(0, 0, 0, kStore, Space::shared, 0, 4, 4);
@@ -19,7 +19,7 @@ void missing_barrier_between_warps_is_seen() {
   EXPECT(s.report.findings()[0].sites[1].location.lines[0].line == 1);
 }
 
-void barrier_orders_warps() {
+EVENT_TEST(barrier_orders_warps) {
   Stage s({"racecheck"}, kText, 1, 64, 512);
   s.begin();
   for (int i = 0; i < 3; ++i) {
@@ -33,7 +33,7 @@ void barrier_orders_warps() {
   EXPECT(s.report.findings().empty());
 }
 
-void missing_barrier_before_overwriting_is_seen() {
+EVENT_TEST(missing_barrier_before_overwriting_is_seen) {
   Stage s({"racecheck"}, kText, 1, 64, 512);
   s.begin();
   s.touch(0, 0, 0, kStore, Space::shared, 0, 4, 4);
@@ -44,7 +44,7 @@ void missing_barrier_before_overwriting_is_seen() {
   EXPECT(s.count("racecheck") == 1);
 }
 
-void lockstep_inside_a_warp_is_seen() {
+EVENT_TEST(lockstep_inside_a_warp_is_seen) {
   Stage s({"racecheck"}, kText, 1, 32, 512);
   s.begin();
   s.touch(0, 0, 0, kStore, Space::shared, 0, 4, 4);
@@ -53,7 +53,7 @@ void lockstep_inside_a_warp_is_seen() {
   EXPECT(s.count("racecheck") == 1);
 }
 
-void own_element_needs_no_sync() {
+EVENT_TEST(own_element_needs_no_sync) {
   Stage s({"racecheck"}, kText, 1, 64, 512);
   s.begin();
   for (unsigned w = 0; w < 2; ++w)
@@ -65,7 +65,7 @@ void own_element_needs_no_sync() {
   EXPECT(s.report.findings().empty());
 }
 
-void syncwarp_orders_lanes() {
+EVENT_TEST(syncwarp_orders_lanes) {
   Stage s({"racecheck"}, kText, 1, 32, 512);
   s.begin();
   for (int i = 0; i < 3; ++i) {
@@ -78,7 +78,7 @@ void syncwarp_orders_lanes() {
   EXPECT(s.report.findings().empty());
 }
 
-void partial_syncwarp_orders_its_lanes_only() {
+EVENT_TEST(partial_syncwarp_orders_its_lanes_only) {
   Stage s({"racecheck"}, kText, 1, 32, 512);
   s.begin();
   s.touch(0, 0, 0, kStore, Space::shared, 0, 4, 4, 0x0000ffff);
@@ -97,7 +97,7 @@ void partial_syncwarp_orders_its_lanes_only() {
   EXPECT(t.count("racecheck") == 1);
 }
 
-void neighbouring_bytes_do_not_collide() {
+EVENT_TEST(neighbouring_bytes_do_not_collide) {
   Stage s({"racecheck"}, kText, 1, 64, 512);
   s.begin();
   s.touch(0, 0, 0, kStore, Space::shared, 0, 2, 1);
@@ -115,7 +115,7 @@ void neighbouring_bytes_do_not_collide() {
   EXPECT(t.count("racecheck") == 1);
 }
 
-void same_value_is_a_warning() {
+EVENT_TEST(same_value_is_a_warning) {
   Stage s({"racecheck"}, kText, 1, 64, 512);
   s.begin();
   std::array<std::uint64_t, 32> ones{};
@@ -133,7 +133,7 @@ void same_value_is_a_warning() {
 
 constexpr Collective kOrderNothing[] = {Collective::shuffle, Collective::vote, Collective::match, Collective::reduce};
 
-void write_behind_a_read_and_a_collective_is_a_warning() {
+EVENT_TEST(write_behind_a_read_and_a_collective_is_a_warning) {
   for (const Collective kind : kOrderNothing) {
     Stage s({"racecheck"}, kText, 1, 64, 512);
     s.begin();
@@ -147,7 +147,7 @@ void write_behind_a_read_and_a_collective_is_a_warning() {
     EXPECT(s.report.findings()[0].kind.find("Ordered by a warp collective only") == 0);
   }
 }
-void write_behind_a_collective_of_half_the_warp_is_seen() {
+EVENT_TEST(write_behind_a_collective_of_half_the_warp_is_seen) {
   Stage s({"racecheck"}, kText, 1, 64, 512);
   s.begin();
   s.touch(0, 0, 1, kLoad, Space::shared, 0, 0, 4);
@@ -156,7 +156,7 @@ void write_behind_a_collective_of_half_the_warp_is_seen() {
   s.end();
   EXPECT(s.count("racecheck") == 1);
 }
-void write_beside_a_read_behind_the_collective_is_seen() {
+EVENT_TEST(write_beside_a_read_behind_the_collective_is_seen) {
   Stage s({"racecheck"}, kText, 1, 64, 512);
   s.begin();
   s.touch(0, 0, 1, kLoad, Space::shared, 0, 0, 4);
@@ -166,7 +166,7 @@ void write_beside_a_read_behind_the_collective_is_seen() {
   s.end();
   EXPECT(s.count("racecheck") == 1);
 }
-void read_behind_a_write_and_a_collective_is_seen() {
+EVENT_TEST(read_behind_a_write_and_a_collective_is_seen) {
   Stage s({"racecheck"}, kText, 1, 64, 512);
   s.begin();
   s.touch(0, 0, 0, kStore, Space::shared, 0, 0, 4, 1);
@@ -176,7 +176,7 @@ void read_behind_a_write_and_a_collective_is_seen() {
   EXPECT(s.count("racecheck") == 1);
 }
 
-void async_copy_is_ordered_by_wait_and_barrier() {
+EVENT_TEST(async_copy_is_ordered_by_wait_and_barrier) {
   Stage s({"racecheck"}, kText, 1, 64, 1024);
   const std::uint64_t in = s.allocate(1024);
   s.begin();
@@ -191,7 +191,7 @@ void async_copy_is_ordered_by_wait_and_barrier() {
   EXPECT(s.report.findings().empty());
 }
 
-void missing_wait_is_seen() {
+EVENT_TEST(missing_wait_is_seen) {
   Stage s({"racecheck"}, kText, 1, 64, 1024);
   const std::uint64_t in = s.allocate(1024);
   s.begin();
@@ -203,7 +203,7 @@ void missing_wait_is_seen() {
   EXPECT(s.report.findings()[0].remedy.find("wait_group") != std::string::npos);
 }
 
-void own_copy_without_wait_is_seen() {
+EVENT_TEST(own_copy_without_wait_is_seen) {
   Stage s({"racecheck"}, kText, 1, 32, 1024);
   const std::uint64_t in = s.allocate(1024);
   s.begin();
@@ -213,7 +213,7 @@ void own_copy_without_wait_is_seen() {
   EXPECT(s.count("racecheck") == 1);
 }
 
-void own_copy_needs_only_the_wait() {
+EVENT_TEST(own_copy_needs_only_the_wait) {
   Stage s({"racecheck"}, kText, 1, 32, 1024);
   const std::uint64_t in = s.allocate(1024);
   s.begin();
@@ -224,7 +224,7 @@ void own_copy_needs_only_the_wait() {
   EXPECT(s.report.findings().empty());
 }
 
-void wait_without_barrier_is_seen() {
+EVENT_TEST(wait_without_barrier_is_seen) {
   Stage s({"racecheck"}, kText, 1, 64, 1024);
   const std::uint64_t in = s.allocate(1024);
   s.begin();
@@ -236,7 +236,7 @@ void wait_without_barrier_is_seen() {
   EXPECT(s.report.findings()[0].remedy.find("both warps reach after the wait") != std::string::npos);
 }
 
-void only_the_waited_group_is_ordered() {
+EVENT_TEST(only_the_waited_group_is_ordered) {
   Stage s({"racecheck"}, kText, 1, 64, 2048);
   const std::uint64_t in = s.allocate(2048);
   s.begin();
@@ -251,7 +251,7 @@ void only_the_waited_group_is_ordered() {
   EXPECT(s.count("racecheck") == 1);
 }
 
-void refill_before_barrier_is_seen() {
+EVENT_TEST(refill_before_barrier_is_seen) {
   Stage s({"racecheck"}, kText, 1, 64, 1024);
   const std::uint64_t in = s.allocate(1024);
   s.begin();
@@ -264,7 +264,7 @@ void refill_before_barrier_is_seen() {
   EXPECT(s.count("racecheck") == 1);
 }
 
-void slot_reuse_forgets_the_block_before() {
+EVENT_TEST(slot_reuse_forgets_the_block_before) {
   Stage s({"racecheck"}, kText, 1, 64, 512);
   s.begin();
   s.touch(0, 0, 0, kStore, Space::shared, 0, 4, 4);
@@ -280,7 +280,7 @@ void slot_reuse_forgets_the_block_before() {
   EXPECT(s.report.findings().empty());
 }
 
-void named_barrier_orders_those_that_meet() {
+EVENT_TEST(named_barrier_orders_those_that_meet) {
   Stage s({"racecheck"}, kText, 1, 96, 512);
   s.begin();
   s.touch(0, 0, 0, kStore, Space::shared, 0, 4, 4);
@@ -297,7 +297,7 @@ void named_barrier_orders_those_that_meet() {
   EXPECT(s.count("racecheck") == 1);
 }
 
-void mbarrier_orders_arrivals_before_waiters() {
+EVENT_TEST(mbarrier_orders_arrivals_before_waiters) {
   Stage s({"racecheck"}, kText, 1, 64, 512);
   s.begin();
   std::array<std::uint64_t, 32> address, phase{};
@@ -317,7 +317,7 @@ void mbarrier_orders_arrivals_before_waiters() {
   EXPECT(s.report.findings().empty());
 }
 
-void larger_block_in_a_used_slot_has_no_readers_yet() {
+EVENT_TEST(larger_block_in_a_used_slot_has_no_readers_yet) {
   {
     Stage s({"racecheck"}, kText, 1, 128, 512);  // every warp reads and writes its own: the readers are in the planes
     s.begin();
@@ -342,7 +342,7 @@ void larger_block_in_a_used_slot_has_no_readers_yet() {
   EXPECT(s.report.findings().empty());
 }
 
-void lanes_that_store_to_one_place_are_seen() {
+EVENT_TEST(lanes_that_store_to_one_place_are_seen) {
   // Not in order of address, and two lanes meet: the swizzle of a copy with a mistake in it.
   for (unsigned width : {4u, 8u, 16u}) {
     Stage s({"racecheck"}, kText, 1, 32, 1024);
@@ -361,7 +361,7 @@ void lanes_that_store_to_one_place_are_seen() {
   }
 }
 
-void swizzled_stores_are_apart() {
+EVENT_TEST(swizzled_stores_are_apart) {
   Stage s({"racecheck"}, kText, 1, 64, 1024);
   s.begin();
   std::array<std::uint64_t, 32> address{};
@@ -379,7 +379,7 @@ void swizzled_stores_are_apart() {
   EXPECT(s.count("racecheck") == 1);
 }
 
-void one_byte_of_many_reads_is_remembered() {
+EVENT_TEST(one_byte_of_many_reads_is_remembered) {
   // More reads than are written down between two barriers; only the first meets the store.
   Stage s({"racecheck"}, kText, 1, 64, 8192);
   s.begin();
@@ -390,7 +390,7 @@ void one_byte_of_many_reads_is_remembered() {
   EXPECT(s.count("racecheck") == 1);
 }
 
-void reads_before_a_barrier_are_past() {
+EVENT_TEST(reads_before_a_barrier_are_past) {
   Stage s({"racecheck"}, kText, 1, 64, 8192);
   s.begin();
   for (int i = 0; i < 3000; ++i) {
@@ -405,7 +405,7 @@ void reads_before_a_barrier_are_past() {
   EXPECT(s.count("racecheck") == 1);
 }
 
-void line_of_two_copiers_waits_for_both() {
+EVENT_TEST(line_of_two_copiers_waits_for_both) {
   // Two warps copy halves of a line; one of them waits.
   Stage s({"racecheck"}, kText, 1, 64, 512);
   s.begin();
@@ -428,7 +428,7 @@ void line_of_two_copiers_waits_for_both() {
   EXPECT(s.count("racecheck") == 1);
 }
 
-void store_over_a_copy_of_long_ago_is_what_races() {
+EVENT_TEST(store_over_a_copy_of_long_ago_is_what_races) {
   // The copy is only written down until somebody looks at its bytes; it must not hide what was stored there since.
   Stage s({"racecheck"}, kText, 1, 64, 1024);
   const std::uint64_t in = s.allocate(1024);
@@ -444,7 +444,7 @@ void store_over_a_copy_of_long_ago_is_what_races() {
   EXPECT(s.count("racecheck") == 1);
 }
 
-void copy_among_more_than_are_written_down_is_seen() {
+EVENT_TEST(copy_among_more_than_are_written_down_is_seen) {
   // Nobody waits for any of them. Swizzled, as wide records fill the log soonest.
   constexpr unsigned kCopies = 600;
   for (const unsigned read : {0u, 300u, kCopies - 1}) {
@@ -467,40 +467,4 @@ void copy_among_more_than_are_written_down_is_seen() {
 
 }  // namespace
 
-int main() {
-#define T(name) \
-  {             \
-    #name, name \
-  }
-  return run({T(missing_barrier_between_warps_is_seen),
-              T(barrier_orders_warps),
-              T(missing_barrier_before_overwriting_is_seen),
-              T(lockstep_inside_a_warp_is_seen),
-              T(own_element_needs_no_sync),
-              T(syncwarp_orders_lanes),
-              T(partial_syncwarp_orders_its_lanes_only),
-              T(neighbouring_bytes_do_not_collide),
-              T(same_value_is_a_warning),
-              T(write_behind_a_read_and_a_collective_is_a_warning),
-              T(write_behind_a_collective_of_half_the_warp_is_seen),
-              T(write_beside_a_read_behind_the_collective_is_seen),
-              T(read_behind_a_write_and_a_collective_is_seen),
-              T(async_copy_is_ordered_by_wait_and_barrier),
-              T(missing_wait_is_seen),
-              T(own_copy_without_wait_is_seen),
-              T(own_copy_needs_only_the_wait),
-              T(wait_without_barrier_is_seen),
-              T(only_the_waited_group_is_ordered),
-              T(refill_before_barrier_is_seen),
-              T(slot_reuse_forgets_the_block_before),
-              T(named_barrier_orders_those_that_meet),
-              T(mbarrier_orders_arrivals_before_waiters),
-              T(larger_block_in_a_used_slot_has_no_readers_yet),
-              T(lanes_that_store_to_one_place_are_seen),
-              T(swizzled_stores_are_apart),
-              T(one_byte_of_many_reads_is_remembered),
-              T(reads_before_a_barrier_are_past),
-              T(line_of_two_copiers_waits_for_both),
-              T(store_over_a_copy_of_long_ago_is_what_races),
-              T(copy_among_more_than_are_written_down_is_seen)});
-}
+int main() { return run_event_tests(); }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "event_test.hpp"
 #include "exec/machine.hpp"
 #include "memory/address_space.hpp"
 #include "observers/checks.hpp"
@@ -17,16 +18,6 @@
 namespace stage {
 
 using namespace machine;
-
-#define EXPECT(condition)                                                  \
-  do {                                                                     \
-    if (!(condition)) {                                                    \
-      std::printf("%s:%d: expected %s\n", __FILE__, __LINE__, #condition); \
-      stage::failures += 1;                                                \
-    }                                                                      \
-  } while (false)
-
-inline int failures = 0;
 
 // A kernel of one PTX statement a line; instruction i lies in line i + 1 of "play.cu".
 class PlayKernel final : public Kernel {
@@ -108,7 +99,7 @@ class Stage {
     launch.grid = {grid, 1, 1};
     launch.block = {threads, 1, 1};
     launch.warps_per_block = (threads + 31) / 32;
-    launch.resident_limit = blocks;
+    launch.resident_limit = grid;
     launch.communicates = communicates;
     launch.chunks = chunks;
   }
@@ -261,15 +252,5 @@ class Stage {
 };
 
 inline constexpr AccessKind kLoad = AccessKind::load, kStore = AccessKind::store, kAtomic = AccessKind::atomic;
-
-// A test is a function with the name of the fault that it would catch.
-inline int run(std::initializer_list<std::pair<const char*, void (*)()>> tests) {
-  for (const auto& [name, test] : tests) {
-    const int before = failures;
-    test();
-    std::printf("%s %s\n", failures == before ? "ok  " : "FAIL", name);
-  }
-  return failures == 0 ? 0 : 1;
-}
 
 }  // namespace stage
