@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.machine.conformance.answers import Recorded, read_answers
 from tests.machine.conformance.carry_forms import carry_forms
-from tests.machine.conformance.compare import load_answers
 from tests.machine.conformance.compare_forms import compare_forms
 from tests.machine.conformance.compare_models import choice_model, compare_model
 from tests.machine.conformance.convert_forms import convert_forms
@@ -24,7 +25,7 @@ from tests.machine.conformance.integer_models import bit_model, integer_model
 from tests.machine.conformance.narrow_models import narrow_model
 from tests.machine.conformance.operands import edges, operand_sets, pack, random_value
 from tests.machine.conformance.pair_forms import bounded_forms, pair_forms
-from tests.machine.conformance.plan import Entry, write_entries
+from tests.machine.conformance.plan import PLANNED, Entry, write_entries
 from tests.machine.conformance.video_forms import EXPANDED_OTHERWISE, video_forms
 from tests.machine.conformance.video_models import video_model
 from tests.machine.test_conformance import run
@@ -113,15 +114,21 @@ def test_results_are_what_the_model_computes(family: str, tmp_path: Path) -> Non
     assert not any(differences), "\n".join(filter(None, differences))
 
 
+@cache
+def recorded() -> dict[str, Recorded]:
+    """All that the hardware has answered; a family here takes its forms from one or several there."""
+    return {key: form for family in PLANNED for key, form in read_answers(family).forms.items()}
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_models_are_right_on_the_hardware(family: str) -> None:
     """A model that repeats a mistake of the machine: held against the recorded answers."""
-    answers = load_answers()
+    answers = recorded()
     differences = []
     for form, model in modelled(family):
-        if form.key not in answers.places:
+        if form.key not in answers:
             continue
-        got = np.frombuffer(answers.item(form.key), ELEMENT[width_of(form.d)])
+        got = np.frombuffer(answers[form.key].answer, ELEMENT[width_of(form.d)])
         operands = operand_sets(types_of(form), form.count, form.key)
         masked = [
             [v & ((1 << 8 * width_of(t)) - 1) for v in values]

@@ -7,27 +7,37 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.machine.conformance.answers import (
+    RUNTIME,
+    Answers,
+    Recorded,
+    read_answers,
+    read_runtime,
+    record_command,
+    write_answers,
+)
 from tests.machine.conformance.api import RUNS, Run
 from tests.machine.conformance.catalogue import FAMILIES
-from tests.machine.conformance.compare import Answers, difference, load_answers, mma_difference
+from tests.machine.conformance.compare import difference, mma_difference
 from tests.machine.conformance.convert_forms import missing_on_hardware
 from tests.machine.conformance.forms import Form, width_of
-from tests.machine.conformance.plan import MATRICES as ALL_MATRICES
-from tests.machine.conformance.plan import Item, all_keys, write_entries, write_plan
-from tests.machine.conformance.record import digest
+from tests.machine.conformance.plan import MATRICES, MATRIX, PLANNED, Item, write_entries, write_plan
 from tests.machine.conformance.video_forms import EXPANDED_OTHERWISE
+from tests.machine.conformance.warp_forms import Mma
+from tests.machine.conformance.wmma_forms import Wmma
 from verify.check.program import run_program
 from verify.device.program import ProgramOptions, compile_program
 from verify.toolchain.machine_build import machine_program
 
-MATRICES = [op for op in ALL_MATRICES if op.name in load_answers().places]
 RUNNER = Path(__file__).parent / "conformance" / "run_cpu.cpp"
 
 
@@ -39,51 +49,102 @@ def run(folder: Path) -> bytes:
     return (folder / "answers.bin").read_bytes()
 
 
-@pytest.fixture(scope="module")
-def hardware() -> Answers:
-    return load_answers()
+@cache
+def hardware(family: str) -> Answers:
+    return read_answers(family)
 
 
-@pytest.fixture(scope="module")
-def machine(hardware: Answers, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """The CPU device's answer to every form, on the very kernels and operands that were recorded."""
-    folder = tmp_path_factory.mktemp("conformance")
-    items = write_plan(folder, hardware.places)
-    assert digest(folder) == hardware.about["digest"], "forms changed: record again (conformance/record.py)"
-    data = run(folder)
-    return {item.key: data[item.out_offset : item.out_offset + item.out_bytes] for item in items}
+@cache
+def machine(family: str) -> dict[str, Recorded]:
+    """The CPU device's answers to a family. What it refuses fails this family alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        items = write_plan(Path(folder), [family])
+        data = run(Path(folder))
+    return {
+        item.key: Recorded(item.question, data[item.out_offset : item.out_offset + item.out_bytes])
+        for item in items
+    }
 
 
-def test_forms_without_a_recorded_answer_run(hardware: Answers, tmp_path: Path) -> None:
-    """A form that the device refuses. What it answers is compared once record.py has asked the hardware."""
-    missing = set(all_keys()) - hardware.places.keys()
-    if not missing:
-        return
-    families = {name: sum(form.key in missing for form in forms()) for name, forms in FAMILIES.items()}
-    families["matrix"] = sum(op.name in missing for op in ALL_MATRICES)
-    counted = ", ".join(f"{name} {count}" for name, count in families.items() if count)
-    warnings.warn(f"not recorded yet: {len(missing)} forms ({counted})", stacklevel=1)
-    write_plan(tmp_path, missing)
-    run(tmp_path)
+def comparable(family: str, here: dict[str, Recorded], there: Answers) -> set[str]:
+    """The forms that were asked as they are now. Warns of those that are not recorded yet; they have run."""
+    missing = here.keys() - there.forms.keys()
+    if missing:
+        some = ", ".join(sorted(missing)[:4])
+        warnings.warn(
+            f"not recorded yet: {len(missing)} forms of {family} ({some}): {record_command(family)}",
+            stacklevel=2,
+        )
+    both = here.keys() & there.forms.keys()
+    changed = sorted(key for key in both if here[key].question != there.forms[key].question)
+    assert not changed, f"other kernels or operands than recorded: {changed}: {record_command(family)}"
+    return both
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_family_agrees_with_the_hardware(family: str, hardware: Answers, machine: dict[str, bytes]) -> None:
+def test_family_agrees_with_the_hardware(family: str) -> None:
     """Bit for bit, or within the form's measured bound for the approximate instructions."""
+    there, here = hardware(family), machine(family)
+    compared = comparable(family, here, there)
     wrong = []
     for form in FAMILIES[family]():
-        if form.key not in hardware.places or EXPANDED_OTHERWISE.fullmatch(form.key):
+        if form.key not in compared or EXPANDED_OTHERWISE.fullmatch(form.key):
             continue  # the models hold the latter against what PTX defines
-        apart, where = difference(form, hardware.item(form.key), machine[form.key])
+        apart, where = difference(form, there.forms[form.key].answer, here[form.key].answer)
         if apart > 1:
             wrong.append(f"{form.key}: {where}")
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("op", MATRICES, ids=lambda op: op.name)
-def test_matrix_product_agrees_with_the_hardware(op, hardware: Answers, machine: dict[str, bytes]) -> None:  # type: ignore[no-untyped-def]
+def test_matrix_shapes_are_those_recorded() -> None:
+    """A shape whose operands have changed, which the test below would compare with answers to others."""
+    comparable(MATRIX, machine(MATRIX), hardware(MATRIX))
+
+
+@pytest.mark.parametrize(
+    "op", [op for op in MATRICES if op.name in hardware(MATRIX).forms], ids=lambda op: op.name
+)
+def test_matrix_product_agrees_with_the_hardware(op: Mma | Wmma) -> None:
     """Integers, f16 and f64 accumulators bit for bit; f32 within what the order of summation can move."""
-    assert mma_difference(op, hardware.item(op.name), machine[op.name]) <= 1
+    assert mma_difference(op, hardware(MATRIX).forms[op.name].answer, machine(MATRIX)[op.name].answer) <= 1
+
+
+def test_a_form_that_is_not_recorded_blocks_nobody() -> None:
+    """A new form that fails where there is no GPU; or of which nobody is told what records it."""
+    here, there = machine("carry"), hardware("carry")
+    key = next(iter(here))
+    without = Answers(there.about, {k: v for k, v in there.forms.items() if k != key})
+    with pytest.warns(UserWarning, match=r"1 forms of carry .*: python3 .*record.py --family carry"):
+        assert comparable("carry", here, without) == here.keys() - {key}
+
+
+def test_a_form_that_asks_something_else_fails() -> None:
+    """The twin: operands were changed, and the old answers are compared with answers to the new ones."""
+    here, there = machine("carry"), hardware("carry")
+    key = next(iter(here))
+    other = {**here, key: Recorded("another", here[key].answer)}
+    with pytest.raises(AssertionError, match=r"record.py --family carry"):
+        comparable("carry", other, there)
+
+
+def test_what_is_recorded_is_a_form() -> None:
+    """A form is renamed, and what the hardware said to it is compared with nothing from then on."""
+    for family in PLANNED:
+        assert not hardware(family).forms.keys() - machine(family).keys()
+
+
+def test_answers_come_back_as_they_were_written(tmp_path: Path) -> None:
+    """A byte that moves from one form to the next, or a file that belongs to another recording."""
+    answers = Answers({"device": "D"}, {"a": Recorded("q", b"123"), "b": Recorded("r", b"4567")})
+    write_answers("some", answers, tmp_path)
+    assert read_answers("some", tmp_path) == answers
+    write_answers("other", Answers({}, {"a": Recorded("q", b"12"), "b": Recorded("r", b"34567")}), tmp_path)
+    (tmp_path / "other.xz").replace(tmp_path / "some.xz")
+    assert read_answers("none", tmp_path) == Answers()
+    write_answers("some", answers, tmp_path)
+    (tmp_path / "some.txt").write_text((tmp_path / "some.txt").read_text().replace("\t3\t", "\t2\t"))
+    with pytest.raises(ValueError, match="the answer of a is not the one that was recorded"):
+        read_answers("some", tmp_path)
 
 
 # What the recording of the bulk copies found, strictly: who mends one takes it off the list.
@@ -105,7 +166,7 @@ def _runs() -> Iterator[object]:
 
 
 @pytest.mark.parametrize("program", _runs())
-def test_runtime_answers_as_on_the_hardware(program: Run, hardware: Answers, tmp_path: Path) -> None:
+def test_runtime_answers_as_on_the_hardware(program: Run, tmp_path: Path) -> None:
     """A limit, error code, attribute, effect of a graph or printed character that differs, line by line."""
     binary = compile_program(program.source, "sm_90", ["-w"])
     answer = tmp_path / "answer.txt"
@@ -114,35 +175,33 @@ def test_runtime_answers_as_on_the_hardware(program: Run, hardware: Answers, tmp
         command = [str(binary), *program.arguments]
         done = run_program(command, options, stdout=out.fileno(), stderr=report.fileno())
     assert done.program_code == 0, (tmp_path / "report.txt").read_text()
-    if program.key not in hardware.api:
-        pytest.skip(f"runs, and is not recorded yet: {program.key}")
-    assert answer.read_text().splitlines() == hardware.api[program.key].splitlines()
+    recorded = read_runtime()
+    if program.key not in recorded:
+        pytest.skip(f"runs, and is not recorded yet: {record_command(RUNTIME)}")
+    assert answer.read_text().splitlines() == recorded[program.key].splitlines()
 
 
 @pytest.mark.gpu
-def test_the_recorded_answers_are_those_of_this_gpu(hardware: Answers, tmp_path: Path) -> None:
-    """Answers recorded with an operand, a compiler or a card that the file does not tell."""
+def test_the_recorded_answers_are_those_of_this_gpu(tmp_path: Path) -> None:
+    """Answers recorded with an operand, a compiler or a card that the files do not name."""
     command = [sys.executable, str(Path(__file__).parent / "conformance" / "record.py"), "--out"]
-    done = subprocess.run(
-        [*command, str(tmp_path / "again.xz")], capture_output=True, text=True, check=False, timeout=300
-    )
+    done = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
-    again = load_answers(tmp_path / "again.xz")
-    assert again.places == hardware.places
-    assert again.about["digest"] == hardware.about["digest"]
-    assert again.data == hardware.data
-    assert again.api == hardware.api
+    for family in PLANNED:
+        assert read_answers(family, tmp_path).forms == hardware(family).forms
+    assert read_runtime(tmp_path) == read_runtime()
 
 
-def test_a_wrong_bit_is_seen(hardware: Answers) -> None:
+def test_a_wrong_bit_is_seen() -> None:
     """A comparison that lets everything pass: flips one bit of an exact and of an approximate answer."""
     for family, key in (("float", "add.rn.f32"), ("special", "rcp.approx.f32")):
         form = next(f for f in FAMILIES[family]() if f.key == key)
-        answer = bytearray(hardware.item(key))
-        words = np.frombuffer(bytes(answer), np.uint32)
+        right = hardware(family).forms[key].answer
+        answer = bytearray(right)
+        words = np.frombuffer(right, np.uint32)
         plain = int(np.flatnonzero((words > 0x3F000000) & (words < 0x41000000))[0])
         answer[4 * plain] ^= 0x04
-        assert difference(form, hardware.item(key), bytes(answer))[0] > 1
+        assert difference(form, right, bytes(answer))[0] > 1
 
 
 # ---- what sm_90 lacks: against the definition -----------------------------------------------------

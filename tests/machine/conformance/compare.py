@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import lzma
-from dataclasses import dataclass
-from pathlib import Path
-
 import numpy as np
 
-from .catalogue import all_forms
 from .forms import Form, width_of
-from .plan import MATRICES
 from .warp_forms import Mma
 from .wmma_forms import Wmma
 
-ANSWERS = Path(__file__).with_name("answers.xz")
 # A sum of products on tensor cores: largest difference as a part of the largest magnitude that the sum can
 # pass through, by the type of the operands. Measured on the H200 and rounded up; the order and the width of
 # its partial sums are not documented.
@@ -23,31 +15,6 @@ MMA_BOUNDS = {"f16": 2.0**-26, "bf16": 2.0**-26, "tf32": 2.0**-25, "e4m3": 2.0**
 # The same of sums in f16 that are rounded on their way, and of the four products of m8n8k4.
 HALF_BOUND, QUAD_BOUND = 2.0**-11, 2.0**-25
 _ELEMENT = {2: np.uint16, 4: np.uint32, 8: np.uint64}
-
-
-@dataclass(frozen=True)
-class Answers:
-    """What the hardware said: ``about`` names the device; ``item(key)`` gives the raw bytes of a form.
-
-    ``api`` holds what the programs about the runtime printed there, by key.
-    """
-
-    about: dict[str, str]
-    places: dict[str, tuple[int, int]]
-    data: bytes
-    api: dict[str, str]
-
-    def item(self, key: str) -> bytes:
-        offset, size = self.places[key]
-        return self.data[offset : offset + size]
-
-
-def load_answers(path: Path = ANSWERS) -> Answers:
-    """Reads the file that record.py wrote. Raises FileNotFoundError, lzma.LZMAError, ValueError."""
-    header, _, data = lzma.decompress(path.read_bytes()).partition(b"\n")
-    fields = json.loads(header)
-    places = {key: (at, size) for key, at, size in fields["items"]}
-    return Answers(fields["about"], places, data, fields["api"])
 
 
 def _floats(raw: bytes, type_name: str) -> tuple[np.ndarray, float]:
@@ -112,8 +79,3 @@ def mma_difference(op: Mma | Wmma, hardware: bytes, machine: bytes) -> float:
         scale = float(np.abs(x).max()) * 2
     part = HALF_BOUND if short else QUAD_BOUND if op.shape == "m8n8k4" else MMA_BOUNDS[op.a]
     return float(np.abs(x - y).max()) / (scale * part)
-
-
-def entries() -> dict[str, Form | Mma | Wmma]:
-    """Every compared form by key."""
-    return {**{form.key: form for form in all_forms()}, **{op.name: op for op in MATRICES}}

@@ -5,12 +5,13 @@ operand that is not there. The runner writes the outputs one behind the other. S
 """
 
 import random
-from collections.abc import Container
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from . import ptx
-from .catalogue import all_forms
+from .answers import digest
+from .catalogue import FAMILIES, all_forms
 from .forms import Form, width_of
 from .operands import operand_sets, pack, random_value
 from .warp_forms import MMA, Mma
@@ -22,14 +23,20 @@ VERSION = "8.6"
 """Of the PTX of a module whose forms need none later."""
 Entry = Form | Mma | Wmma
 MATRICES: tuple[Mma | Wmma, ...] = (*MMA, *WMMA)
+MATRIX = "matrix"
+PLANNED = (*FAMILIES, MATRIX)
+"""Every family that is recorded and compared."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """One kernel of the plan, and where its answer lies in the output."""
+    """One kernel of the plan, and where its answer lies in the output.
+
+    question: a digest of its kernel and operands.
+    """
 
     key: str
-    kernel: str
+    question: str
     out_offset: int
     out_bytes: int
 
@@ -76,22 +83,31 @@ def mma_inputs(op: Mma) -> list[bytes]:
     return result
 
 
-def all_keys() -> list[str]:
-    """What is compared, in the order of a recording."""
-    return [form.key for form in all_forms()] + [op.name for op in MATRICES]
-
-
-def write_plan(folder: Path, keys: Container[str]) -> list[Item]:
-    """The plan of the forms and matrix shapes among ``keys``. Returns what each answer is.
-
-    What a recording made of its keys is made of them again, whatever forms have come since.
-    """
-    work: list[tuple[Entry, list[bytes]]] = [
-        (form, form_inputs(form)) for form in all_forms() if form.key in keys
-    ]
-    work.extend((op, mma_inputs(op)) for op in MMA if op.name in keys)
-    work.extend((op, op.inputs(moderate)) for op in WMMA if op.name in keys)
+def write_plan(folder: Path, families: Iterable[str]) -> list[Item]:
+    """The plan of all forms of the families, of which MATRIX is one. Returns what each answer is."""
+    all_forms()  # no two of one key
+    work: list[tuple[Entry, list[bytes]]] = []
+    for family in families:
+        if family == MATRIX:
+            work.extend((op, mma_inputs(op)) for op in MMA)
+            work.extend((op, op.inputs(moderate)) for op in WMMA)
+        else:
+            work.extend((form, form_inputs(form)) for form in FAMILIES[family]())
     return write_entries(folder, "sm_90", work)
+
+
+def key_of(entry: Entry) -> str:
+    """By which its answer is known."""
+    return entry.key if isinstance(entry, Form) else entry.name
+
+
+def kernel_of(entry: Entry, name: str) -> str:
+    """Its PTX, as a kernel of this name."""
+    if isinstance(entry, Form):
+        return ptx.kernel(entry, name)
+    return (
+        entry.kernel(name, ptx.PARAMS, ptx.THREAD) if isinstance(entry, Wmma) else ptx.mma_kernel(entry, name)
+    )
 
 
 def write_entries(folder: Path, target: str, work: list[tuple[Entry, list[bytes]]]) -> list[Item]:
@@ -107,18 +123,17 @@ def write_entries(folder: Path, target: str, work: list[tuple[Entry, list[bytes]
         if index % KERNELS_PER_MODULE == 0 or needs != version:
             version = needs
             modules.append(ptx.HEADER.format(version=version, target=target))
-        name = f"k{index}"
         if isinstance(entry, Form):
-            modules[-1] += ptx.kernel(entry, name)
-            block = entry.block
-            grid, out, key = entry.count // block, entry.count * width_of(entry.d), entry.key
+            grid, block, out = entry.count // entry.block, entry.block, entry.count * width_of(entry.d)
         elif isinstance(entry, Wmma):
-            modules[-1] += entry.kernel(name, ptx.PARAMS, ptx.THREAD)
-            block, grid, out, key = 32, WARPS, WARPS * entry.out_bytes, entry.name
+            grid, block, out = WARPS, 32, WARPS * entry.out_bytes
         else:
-            modules[-1] += ptx.mma_kernel(entry, name)
-            block, grid, key = 32, MMA_WARPS, entry.name
+            grid, block = MMA_WARPS, 32
             out = MMA_WARPS * 32 * ptx.mma_counts(entry)[0] * (8 if entry.a == "f64" else 4)
+        name = f"k{index}"
+        modules[-1] += kernel_of(entry, name)
+        asked = f"{version} {target} {grid} {block} {out}\n{kernel_of(entry, 'k')}"
+        question = digest(b"".join((asked.encode(), *(digest(array).encode() for array in arrays))))
         offsets = []
         for array in arrays:
             while len(inputs) % 16:
@@ -127,7 +142,7 @@ def write_entries(folder: Path, target: str, work: list[tuple[Entry, list[bytes]
             inputs += array
         offsets += [-1] * (3 - len(offsets))
         lines.append(f"{len(modules) - 1} {name} {grid} {block} {out} {' '.join(map(str, offsets))}")
-        items.append(Item(key, name, offset, out))
+        items.append(Item(key_of(entry), question, offset, out))
         offset += out
     for number, text in enumerate(modules):
         (folder / f"m{number}.ptx").write_text(text)

@@ -1,15 +1,13 @@
-"""Records the hardware's answers: ``python3 tests/machine/conformance/record.py [--out FILE] [--cuda DIR]``.
+"""Records the hardware's answers: ``python3 tests/machine/conformance/record.py [--family NAME]...``.
 
-Needs an sm_90 GPU, its driver, and nvcc 13.0 or later (nothing else: standard library only). Writes one
-compact file that ``test_conformance.py`` compares the CPU device with; keep it as
-``tests/machine/conformance/answers.xz``.
+Needs an sm_90 GPU, its driver, and nvcc 13.0 or later (nothing else: standard library only). Without
+``--family`` everything is recorded again; ``runtime`` stands for the programs about the runtime. Writes the
+folder ``answers`` (answers.py says how), which ``test_conformance.py`` compares the CPU device with; a family
+that is not named stays as it is.
 """
 
 import argparse
 import concurrent.futures
-import hashlib
-import json
-import lzma
 import os
 import shutil
 import subprocess
@@ -20,40 +18,27 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
+from conformance.answers import (  # type: ignore[import-not-found]  # noqa: E402
+    ANSWERS,
+    RUNTIME,
+    Answers,
+    Recorded,
+    read_answers,
+    write_answers,
+    write_runtime,
+)
 from conformance.api import RUNS, Run  # type: ignore[import-not-found]  # noqa: E402
-from conformance.plan import Item, all_keys, write_plan  # type: ignore[import-not-found]  # noqa: E402
+from conformance.plan import PLANNED, write_plan  # type: ignore[import-not-found]  # noqa: E402
 
 
-def digest(folder: Path) -> str:
-    """Of everything that the answers depend on: kernels, operands, order."""
-    total = hashlib.sha256()
-    for path in [*sorted(folder.glob("m*.ptx")), folder / "inputs.bin", folder / "plan.txt"]:
-        total.update(path.read_bytes())
-    return total.hexdigest()
-
-
-def write_answers(
-    path: Path, items: list[Item], data: bytes, about: dict[str, str], api: dict[str, str]
-) -> None:
-    """Header (JSON, one line), then the raw answers one behind the other, all of it in xz."""
-    header = {"about": about, "items": [[i.key, i.out_offset, i.out_bytes] for i in items], "api": api}
-    blob = json.dumps(header, separators=(",", ":")).encode() + b"\n" + data
-    path.write_bytes(lzma.compress(blob, preset=9 | lzma.PRESET_EXTREME))
-
-
-def changes(items: list[Item], data: bytes) -> str:
-    """How the answers differ from those that lie beside this file."""
-    before: dict[str, bytes] = {}
-    if (HERE / "answers.xz").exists():
-        header, _, old = lzma.decompress((HERE / "answers.xz").read_bytes()).partition(b"\n")
-        before = {key: old[at : at + size] for key, at, size in json.loads(header)["items"]}
-    now = {item.key: data[item.out_offset : item.out_offset + item.out_bytes] for item in items}
-    other = sorted(key for key in now.keys() & before.keys() if now[key] != before[key])
-    same = len(now.keys() & before.keys()) - len(other)
+def changes(now: Answers, before: Answers) -> str:
+    """How the answers of a family differ from those that were there."""
+    new, gone = now.forms.keys() - before.forms.keys(), before.forms.keys() - now.forms.keys()
+    both = sorted(now.forms.keys() & before.forms.keys())
+    other = [key for key in both if now.forms[key].answer != before.forms[key].answer]
     return (
-        f"{len(now.keys() - before.keys())} forms are new, {same} as before, "
-        f"{len(before.keys() - now.keys())} gone, {len(other)} with other answers"
-        + "".join(f"\n  {key}" for key in other)
+        f"{len(new)} forms are new, {len(both) - len(other)} as before, {len(gone)} gone, "
+        f"{len(other)} with other answers" + "".join(f"\n  {key}" for key in other)
     )
 
 
@@ -76,9 +61,45 @@ def ask_api(nvcc: str, run: Run, folder: Path) -> str | None:
     return None
 
 
+def printed(command: list[str], what: str) -> str:
+    """What a command prints. Raises SystemExit with what it says where it fails."""
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    if run.returncode != 0:
+        raise SystemExit(f"{what}: {run.stderr.strip()}")
+    return run.stdout.strip()
+
+
+def ask_forms(nvcc: str, families: list[str], folder: Path) -> tuple[str, dict[str, dict[str, Recorded]]]:
+    """The device, and its answers by family and key."""
+    runner = folder / "run_gpu"
+    printed([nvcc, "-std=c++17", "-o", str(runner), str(HERE / "run_gpu.cpp"), "-ldl"], "run_gpu.cpp")
+    device, answers = "", {}
+    for family in families:
+        plan = folder / family
+        items = write_plan(plan, [family])
+        print(f"{family}: {len(items)} forms", flush=True)
+
+        def compile_module(path: Path) -> None:
+            printed(
+                [nvcc, "-arch=sm_90", "-cubin", str(path), "-o", str(path.with_suffix(".cubin"))], path.name
+            )
+
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(compile_module, sorted(plan.glob("m*.ptx"))))
+        device = printed([str(runner), str(plan)], family)
+        data = (plan / "answers.bin").read_bytes()
+        answers[family] = {
+            item.key: Recorded(item.question, data[item.out_offset : item.out_offset + item.out_bytes])
+            for item in items
+        }
+    return device, answers
+
+
 def main() -> int:
+    known = (*PLANNED, RUNTIME)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--out", type=Path, default=HERE / "answers.xz")
+    parser.add_argument("--family", action="append", choices=known, help="again for several; default: all")
+    parser.add_argument("--out", type=Path, default=ANSWERS, help="the folder of the answers")
     parser.add_argument(
         "--cuda", type=Path, default=None, help="CUDA toolkit folder (default: the one nvcc is in)"
     )
@@ -88,48 +109,26 @@ def main() -> int:
         if options.cuda
         else shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     )
+    chosen = options.family or known
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        items = write_plan(folder, set(all_keys()))
-        print(f"{len(items)} forms, compiling", flush=True)
-
-        def compile_module(path: Path) -> str:
-            command = [nvcc, "-arch=sm_90", "-cubin", str(path), "-o", str(path.with_suffix(".cubin"))]
-            run = subprocess.run(command, capture_output=True, text=True, check=False)
-            return "" if run.returncode == 0 else f"{path.name}: {run.stderr.strip()}"
-
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            errors = [e for e in pool.map(compile_module, sorted(folder.glob("m*.ptx"))) if e]
-        runner = folder / "run_gpu"
-        built = subprocess.run(
-            [nvcc, "-std=c++17", "-o", str(runner), str(HERE / "run_gpu.cpp"), "-ldl"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if built.returncode != 0:
-            errors.append(built.stderr.strip())
-        if errors:
-            print("\n".join(errors), file=sys.stderr)
-            return 1
-        run = subprocess.run([str(runner), str(folder)], capture_output=True, text=True, check=False)
-        if run.returncode != 0:
-            print(run.stderr.strip(), file=sys.stderr)
-            return 1
-        version = (
-            subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=False)
-            .stdout.strip()
-            .splitlines()[-1]
-        )
-        about = {"device": run.stdout.strip(), "compiler": version, "digest": digest(folder)}
+        # One family at least is asked in any case: its runner names the device.
+        families = [family for family in PLANNED if family in chosen] or ["memory"]
+        device, answers = ask_forms(nvcc, families, folder)
+        version = printed([nvcc, "--version"], nvcc).splitlines()[-1]
+        about = {"device": device, "compiler": version}
+        for family, forms in answers.items():
+            if family in chosen:
+                now = Answers(about, forms)
+                print(f"{family}: {changes(now, read_answers(family))}", flush=True)
+                write_answers(family, now, options.out)
+        if RUNTIME not in chosen:
+            return 0
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             texts = list(pool.map(lambda program: ask_api(nvcc, program, folder), RUNS))
-        api = {program.key: text for program, text in zip(RUNS, texts, strict=True) if text is not None}
-        data = (folder / "answers.bin").read_bytes()
-        print(changes(items, data), flush=True)
-        write_answers(options.out, items, data, about, api)
-    print(f"{options.out}: {options.out.stat().st_size} bytes, {about['device']}")
-    return 0 if len(api) == len(RUNS) else 1
+        said = {program.key: text for program, text in zip(RUNS, texts, strict=True) if text is not None}
+        write_runtime(said, about, options.out)
+    return 0 if len(said) == len(RUNS) else 1
 
 
 if __name__ == "__main__":
