@@ -62,7 +62,7 @@ bool common(const Tensor& t, TensorMap& map) {
   map.fill_nan = t.fill == CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA;
   map.box.fill(kOne), map.element_strides.fill(kOne);
   for (unsigned d = 0; d < t.rank; ++d) {
-    if (t.dimensions[d] == 0 || t.dimensions[d] > std::uint64_t{1} << 31) return false;
+    if (t.dimensions[d] == 0 || t.dimensions[d] > std::uint64_t{1} << 32) return false;
     map.last[d] = static_cast<std::uint32_t>(t.dimensions[d] - 1);
     if (t.element_strides[d] == 0 || t.element_strides[d] > 8) return false;
     map.element_strides[d] = static_cast<std::uint8_t>(t.element_strides[d]);
