@@ -27,7 +27,7 @@ def beyond_drift(subject: Subject, case: Case, name: str, one: np.ndarray, other
     one, other: storage arrays of the buffer's view. Without drift a bit is too much; with it, NaN agrees with
     NaN. Raises OracleError where the bounds are wanted and the oracle contradicts itself.
     """
-    differs = (one != other) & case.live(name)
+    differs = (one != other) & case.mask(case.contract.buffer(name), "promised")
     drift = case.contract.drift
     if drift > 0 and differs.any():
         dtype = case.dtype(case.contract.buffer(name))

@@ -98,8 +98,8 @@ def _judge_quantity(
     untouched: np.ndarray | None,
 ) -> list[Finding]:
     case, name = run.case, quantity.name
-    is_buffer = name in {b.name for b in case.contract.buffers}
-    mask = case.live(name) if is_buffer else np.ones(quantity.value.shape, bool)
+    buffer = next((b for b in case.contract.buffers if b.name == name), None)
+    mask = np.ones(quantity.value.shape, bool) if buffer is None else case.mask(buffer, "promised")
     mask = _element_mask(mask, quantity.value.shape)
     findings = []
     unwritten = np.zeros_like(mask)
@@ -118,7 +118,7 @@ def _judge_quantity(
                     "still holds the fill that was there before the launch",
                 )
             )
-    if quantity.exact and quantity.dtype is not None and is_buffer:
+    if quantity.exact and quantity.dtype is not None and buffer is not None:
         bits = output.outputs[name]
         apart = _element_mask(bits != encoded(quantity).reshape(bits.shape), mask.shape)
     else:
@@ -172,7 +172,8 @@ def like_before(
         quantity = expected.get(name)
         if quantity is not None and quantity.dtype is not None:
             shape = quantity.value.shape
-            same = _element_mask(output.outputs[name] == prior, shape) & _element_mask(case.live(name), shape)
+            promised = case.mask(case.contract.buffer(name), "promised")
+            same = _element_mask(output.outputs[name] == prior, shape) & _element_mask(promised, shape)
             if not right_too:
                 same &= outside_bound(quantity, decode(quantity.dtype, prior).astype(np.float64))
             found[name] = same
