@@ -29,7 +29,6 @@ inline bool fits(const RunLine& line, const CaseFile& file, const CaseFile* capt
     std::size_t free = 0, total = 0;
     VERIFY_CHECK(cudaMemGetInfo(&free, &total));
     if (needed <= free) return true;
-    mark("memory " + line.id + " " + std::to_string(needed));
     mark("error " + line.id + " no memory: needs " + std::to_string(needed) + " bytes of device memory, " +
          std::to_string(free) + " are free");
     return false;

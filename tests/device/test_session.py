@@ -175,7 +175,7 @@ def test_an_error_marker_settles_its_run_and_the_process_goes_on(tmp_path: Path)
 def test_missing_memory_is_no_fault_of_the_kernel(tmp_path: Path) -> None:
     """Fault: a device that is too small turns into a finding."""
     text = "no memory: needs 9123456789 bytes of device memory, 4000000000 are free"
-    body = f"begin('a'); print('@memory a 9123456789'); print('@error a {text}')"
+    body = f"begin('a'); print('@error a {text}')"
     ended = session(tmp_path, body, ("a",))
     assert statuses(ended) == [RunStatus.REFUSED_MEMORY]
     assert ended.results["a"].error == "needs 9.1 GB of device memory, 4.0 GB are free"

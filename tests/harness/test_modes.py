@@ -86,7 +86,6 @@ def test_a_case_without_the_memory_says_how_much_it_needs(
     """Catches an allocation failure that looks like the kernel's."""
     ended = execute(softmax, [Run("one", softmax_cases[0])], "little-memory")
     needed = 2 * (4 * 1024 + 1000) * 4 + (64 << 20)
-    assert f"@memory one {needed}" in ended.markers
     assert any(m.startswith(f"@error one no memory: needs {needed} bytes") for m in ended.markers)
 
 
