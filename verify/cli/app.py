@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from verify.cli import clean, doctor, list_, run, sanitize, show, tokens
+from verify.cli import clean, doctor, list_, mutate, run, sanitize, show, tokens
 from verify.cli import program as program_command
 from verify.cli.console import (
     Finished,
@@ -53,6 +53,7 @@ app = typer.Typer(
 app.command("run")(reporting(run.run))
 app.command("sanitize")(reporting(sanitize.sanitize))
 app.command("tokens")(reporting(tokens.tokens))
+app.command("mutate")(reporting(mutate.mutate))
 app.command("list")(reporting(list_.list_kernels))
 app.command("show")(reporting(show.show))
 app.command("doctor")(reporting(doctor.doctor))

@@ -42,7 +42,9 @@ def read_program(path: Path) -> ProgramFile | None:
 
 
 @dataclass(frozen=True)
-class _Section:
+class Section:
+    """One section of an ELF file; its content is empty where the file holds none."""
+
     name: str
     kind: int
     content: bytes
@@ -50,7 +52,7 @@ class _Section:
 
 
 def _read(data: bytes) -> ProgramFile:
-    sections = _sections(data)
+    sections = sections_of(data)
     by_name = {section.name: section for section in sections}
     needed: list[str] = []
     has_rpath = False
@@ -68,7 +70,8 @@ def _read(data: bytes) -> ProgramFile:
     )
 
 
-def _sections(data: bytes) -> list[_Section]:
+def sections_of(data: bytes) -> list[Section]:
+    """The sections of a 64-bit little-endian ELF file. Raises ValueError, IndexError or struct.error."""
     start, _, _, _, _, entry_size, count, names_index = struct.unpack_from("<QIHHHHHH", data, 40)
     raw = [struct.unpack_from("<IIQQQQIIQQ", data, start + index * entry_size) for index in range(count)]
     no_bits = 8
@@ -78,7 +81,7 @@ def _sections(data: bytes) -> list[_Section]:
         return b"" if kind == no_bits else data[offset : offset + size]
 
     names = content(names_index)
-    return [_Section(_text(names, row[0]), row[1], content(i), row[6]) for i, row in enumerate(raw)]
+    return [Section(_text(names, row[0]), row[1], content(i), row[6]) for i, row in enumerate(raw)]
 
 
 def _text(table: bytes, offset: int) -> str:

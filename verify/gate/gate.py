@@ -175,11 +175,21 @@ def run_checks(
     selection: Selection,
     progress: Progress,
 ) -> list[Outcome]:
-    """The outcomes of the checks, with packs and outputs in ``folder``.
+    """The outcomes of the checks, with packs and outputs in ``folder``, and findings that can be repeated."""
+    subject = subject_of(ready, device, folder, selection, progress)
+    outcomes = ask_checks(subject, checks)
+    own = {spec.name: spec.function for spec in SPECS if spec.name in checks and not spec.beside}
+    outcomes = with_tried_repeats(outcomes, subject, own, selected=len(subject.cases) < ready.known)
+    if (kept := keep_folder(selection, ready.contract)) is not None:
+        outcomes = keep_reproductions(outcomes, subject, ready.build, kept)
+    return outcomes
 
-    Checks that wait for the device run beside the others, which spend their time in the oracle.
-    """
-    subject = Subject(
+
+def subject_of(
+    ready: Prepared, device: Device, folder: Path, selection: Selection, progress: Progress
+) -> Subject:
+    """What checks are given for a kernel that is ready."""
+    return Subject(
         ready.contract,
         ready.fixtures,
         ready.cases,
@@ -194,7 +204,16 @@ def run_checks(
         offers=lambda asked: query_plans(ready.build, ready.contract, asked, device.info().sm_count),
         bases=ready.bases,
         _expected=ready.expected,
+        _pace=ready.pace,
     )
+
+
+def ask_checks(subject: Subject, checks: Sequence[str]) -> list[Outcome]:
+    """The outcomes of the checks, without the known false alarms.
+
+    Checks that wait for the device run beside the others, which spend their time in the oracle.
+    """
+    name = subject.contract.name
     wanted = [spec for spec in SPECS if spec.name in checks]
     tools = [spec.tool for spec in wanted if spec.tool is not None]
     own = {spec.name: spec.function for spec in wanted if not spec.beside}
@@ -203,17 +222,13 @@ def run_checks(
         waiting = [beside.submit(check_tools, subject, tools)] if tools else []
         waiting += [beside.submit(s.function, subject) for s in wanted if s.beside and s.tool is None]
         for check, function in own.items():
-            progress(f"{ready.contract.name}: {check}")
+            subject.progress(f"{name}: {check}")
             outcomes += function(subject)
         if waiting:
-            progress(f"{ready.contract.name}: waiting for what runs beside")
+            subject.progress(f"{name}: waiting for what runs beside")
         for done in waiting:
             outcomes += done.result()
-    outcomes = _unsuppressed(outcomes, subject)
-    outcomes = with_tried_repeats(outcomes, subject, own, selected=len(subject.cases) < ready.known)
-    if (kept := keep_folder(selection, ready.contract)) is not None:
-        outcomes = keep_reproductions(outcomes, subject, ready.build, kept)
-    return outcomes
+    return _unsuppressed(outcomes, subject)
 
 
 def _unsuppressed(outcomes: Sequence[Outcome], subject: Subject) -> list[Outcome]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from verify.check.pace import Pace
 from verify.contract.discovery import fixture_file
 from verify.contract.model import Case, Contract
 from verify.device.interface import Device
@@ -29,7 +30,7 @@ class Prepared:
 
     expected: references and bounds by case, filled as they are asked for. known: how many fixtures the kernel
     has, selected or not. bases: by fixture, what refusals start from, selected or not. agreed: by case, how
-    many elements of its expectation arbitrary precision has confirmed.
+    many elements of its expectation arbitrary precision has confirmed. pace: how long its runs take.
     """
 
     contract: Contract
@@ -40,6 +41,7 @@ class Prepared:
     known: int = 0
     bases: Mapping[str, tuple[Fixture, Case]] = field(default_factory=dict)
     agreed: dict[str, int] = field(default_factory=dict)
+    pace: Pace = field(default_factory=Pace)
 
 
 def prepare(

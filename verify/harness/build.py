@@ -95,7 +95,7 @@ def build_harness(
     command = compile_command(contract, wanted, tools, machine_code)
     started = time.monotonic()
     with compile_folder() as folder:
-        source = _write_source(contract, folder)
+        source = write_source(contract, folder)
         orders = [[one, *(other for other in wanted if other != one)] for one in wanted]
         passes = [(*_flags(contract, order, tools, False), "harness.cu") for order in orders]
 
@@ -106,13 +106,11 @@ def build_harness(
                 raise BuildError(explained(str(error), source, contract)) from None
 
         texts = read()
-        core_command = core_compile_command(wanted, tools, machine_code)
-        core_key = digest([*_template_texts(), *map(str, core_command), tools.identity])
-        key = digest([core_key, source, *texts, *map(str, command)])
+        key = digest([_core_key(wanted, tools, machine_code), source, *texts, *map(str, command)])
 
         def build(entry: Path) -> None:
             with _Ticker(f"{contract.name}: compiling for {', '.join(wanted)}", progress):
-                _compile(contract, folder, source, command, core_command, core_key, tools)
+                _compile(contract, folder, source, wanted, command, tools, machine_code)
             if read() != texts:
                 name = source_file(contract).name
                 raise BuildError(f"{name}: it, or what it includes, changed while it was compiled: run again")
@@ -126,7 +124,7 @@ def build_harness(
     return Build(contract, binary, rendered, wanted, words, tools, hit, seconds, own)
 
 
-def _write_source(contract: Contract, folder: Path) -> str:
+def write_source(contract: Contract, folder: Path) -> str:
     """Write ``harness.cu``; its text. The production file stands there with its whole path, so that no other
     of its name on an include path is taken for it."""
     production = source_file(contract).absolute()
@@ -146,21 +144,15 @@ def _compile(
     contract: Contract,
     folder: Path,
     source: str,
+    architectures: Sequence[str],
     command: Command,
-    core_command: Command,
-    core_key: str,
     tools: Toolchain,
+    machine_code: bool,
 ) -> None:
     """Compile and link ``harness.cu`` in ``folder``, the part that all kernels share beside it."""
     compilers = Compilers()
-
-    def build_core(entry: Path) -> None:
-        with compile_folder() as own:
-            run_compiler(core_command, own, tools, "the harness", compilers)
-            shutil.copy(own / "core.o", entry)
-
     with ThreadPoolExecutor(1) as pool:
-        core = pool.submit(cached, "core", core_key, build_core)
+        core = pool.submit(core_object, architectures, tools, machine_code, compilers)
         try:
             run_compiler(command, folder, tools, source_file(contract).name, compilers)
         except StoppedError:
@@ -168,8 +160,30 @@ def _compile(
             raise
         except BuildError as error:
             raise BuildError(explained(str(error), source, contract)) from None
-        objects = [folder / "harness.o", core.result()[0] / "core.o"]
+        objects = [folder / "harness.o", core.result()]
     run_compiler(link_command(objects, tools), folder, tools, source_file(contract).name)
+
+
+def core_object(
+    architectures: Sequence[str],
+    tools: Toolchain,
+    machine_code: bool = True,
+    compilers: Compilers | None = None,
+) -> Path:
+    """The object file that all harnesses for these architectures share. Raises BuildError."""
+
+    def build(entry: Path) -> None:
+        with compile_folder() as own:
+            command = core_compile_command(architectures, tools, machine_code)
+            run_compiler(command, own, tools, "the harness", compilers)
+            shutil.copy(own / "core.o", entry)
+
+    return cached("core", _core_key(architectures, tools, machine_code), build)[0] / "core.o"
+
+
+def _core_key(architectures: Sequence[str], tools: Toolchain, machine_code: bool) -> str:
+    command = core_compile_command(architectures, tools, machine_code)
+    return digest([*_template_texts(), *map(str, command), tools.identity])
 
 
 def build_all(

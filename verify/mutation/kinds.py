@@ -17,6 +17,14 @@ class Kind(StrEnum):
         member.sentence = sentence
         return member
 
+    @classmethod
+    def named(cls, name: str) -> Kind:
+        """The kind of a name. Raises ValueError."""
+        for kind in cls:
+            if kind.value == name:
+                return kind
+        raise ValueError(f"{name!r} is not one of {', '.join(cls)}")
+
     DEAD_READ = "dead read", "unset or dead cache read"
     BOUNDS = "bounds", "out of bounds, tail, unwritten output"
     EMPTY = "empty part", "empty or wholly masked part, softmax state"

@@ -86,7 +86,7 @@ def _copy_size(code: Code) -> Iterator[Change]:
                 what = "the copy reads all of its bytes, whatever its predicate says"
                 if value.type == "conditional_expression":
                     yield Change((replaced(value, code.text(whole)),), what)
-                    halved = replaced(whole, f"({code.text(whole)}) / 2")
+                halved = replaced(whole, f"({code.text(whole)}) / 2")
                 yield Change((halved,), "the copy reads half of its bytes")
 
 
