@@ -2,8 +2,6 @@
 #include "observers/checks.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <stdexcept>
 #include <unordered_map>
 
 #include "exec/machine.hpp"
@@ -11,7 +9,6 @@
 #include "observers/bits.hpp"
 #include "observers/chunk.hpp"
 #include "observers/host_side.hpp"
-#include "observers/memcheck.hpp"
 #include "observers/operations.hpp"
 
 namespace machine::checks {
@@ -111,7 +108,7 @@ bool CheckSet::clean(std::span<const std::unique_ptr<Observer>> chunks) const {
   // Chunks that met will be repeated as one, which describes what is wrong.
   return std::none_of(chunks.begin(), chunks.end(), [&](const auto& each) {
     Chunk& chunk = chunk_of(each);
-    return chunk.sink().has_error() || (chunks.size() > 1 && !chunk.apart());
+    return chunk.sink().has_error() || (chunks.size() > 1 && !chunk.racecheck().apart());
   });
 }
 
@@ -130,12 +127,12 @@ bool CheckSet::join(std::span<const std::unique_ptr<Observer>> chunks) {
   bool apart = true;
   for (const auto& each : chunks) {
     Chunk& chunk = chunk_of(each);
-    apart = chunk.apart() && apart;
+    apart = chunk.racecheck().apart() && apart;
     if (apart) apart = footprint.pages.absorb(chunk.pages());
-    if (chunk.hurries()) footprint.settles = false;
+    if (chunk.racecheck().hurries()) footprint.settles = false;
     if (apart && waits_) {
-      footprint.early.absorb(chunk.early_pages());
-      footprint.read_only.absorb(chunk.read_only_pages());
+      footprint.early.absorb(chunk.racecheck().early_pages());
+      footprint.read_only.absorb(chunk.racecheck().read_only_pages());
     }
   }
   if (!apart && chunks.size() > 1) return false;
@@ -148,7 +145,7 @@ bool CheckSet::join(std::span<const std::unique_ptr<Observer>> chunks) {
     report_.checked(chunk.bytes_checked());
     if (options_.traffic) {
       if (!traffic_) traffic_ = std::make_unique<TrafficCount>(regions_, options_.row_bytes);
-      traffic_->add(chunk.traffic());
+      traffic_->add(chunk.traffic().count());
     }
   }
   if (options_.initcheck) {
@@ -180,29 +177,6 @@ void CheckSet::remember_written(const PageMap& pages) {
 }
 
 }  // namespace
-
-CheckOptions parse_options(std::span<const std::string> tools, const std::map<std::string, std::string>& settings) {
-  CheckOptions options;
-  for (const std::string& tool : tools) {
-    const bool all = tool == "all";
-    if (all || tool == "memcheck") options.memcheck = true;
-    if (all || tool == "initcheck") options.initcheck = true;
-    if (all || tool == "racecheck") options.racecheck = true;
-    if (all || tool == "synccheck") options.synccheck = true;
-    if (tool == "traffic") options.traffic = true;
-    if (!all && tool != "memcheck" && tool != "initcheck" && tool != "racecheck" && tool != "synccheck" &&
-        tool != "traffic" && tool != "none")
-      throw std::invalid_argument("unknown tool '" + tool +
-                                  "': use memcheck, initcheck, racecheck, synccheck, traffic, all or none");
-  }
-  for (const auto& [key, value] : settings) {
-    if (key != "row_bytes") throw std::invalid_argument("unknown check option '" + key + "'");
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), options.row_bytes);
-    if (error != std::errc() || end != value.data() + value.size())
-      throw std::invalid_argument("check.row_bytes: '" + value + "' is not a number of bytes");
-  }
-  return options;
-}
 
 std::unique_ptr<Checks> make_checks(const CheckOptions& options, report::Report& report) {
   return std::make_unique<CheckSet>(options, report);

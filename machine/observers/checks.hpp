@@ -2,27 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
 
 #include "events/observer.hpp"
+#include "observers/check_options.hpp"
 #include "report/report.hpp"
 
 namespace machine::checks {
-
-struct CheckOptions {
-  bool memcheck = false, initcheck = false, racecheck = false, synccheck = false, traffic = false;
-  std::uint64_t row_bytes = 0;  // traffic: rows of this size in every buffer that has no registered regions; 0: none
-
-  bool any() const { return memcheck || initcheck || racecheck || synccheck || traffic; }
-};
-
-// `tools` are memcheck, initcheck, racecheck, synccheck, traffic or all (the four sanitizer tools; not traffic).
-// `settings` are the `check.` options: row_bytes=N. Throws std::invalid_argument with one line for what it does not
-// know.
-CheckOptions parse_options(std::span<const std::string> tools, const std::map<std::string, std::string>& settings);
 
 class Checks : public Observer {
  public:

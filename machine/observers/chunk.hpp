@@ -1,20 +1,11 @@
 // The checks of one chunk of a launch: what one worker thread calls.
 #pragma once
 
-#include <memory>
-#include <vector>
-
-#include "observers/async_proxy.hpp"
-#include "observers/bits.hpp"
-#include "observers/checks.hpp"
-#include "observers/extent.hpp"
+#include "observers/check.hpp"
 #include "observers/initcheck.hpp"
 #include "observers/memcheck.hpp"
-#include "observers/order.hpp"
-#include "observers/pages.hpp"
-#include "observers/race_global.hpp"
-#include "observers/race_shared.hpp"
-#include "observers/strong.hpp"
+#include "observers/racecheck.hpp"
+#include "observers/synccheck.hpp"
 #include "observers/traffic.hpp"
 
 namespace machine::checks {
@@ -22,7 +13,8 @@ namespace machine::checks {
 class Chunk final : public Observer {
  public:
   Chunk(const CheckOptions& options, const LaunchInfo& launch, const Regions& regions, ArenaBits& written,
-        const Kept& kept, bool waits);
+        const Kept& kept, bool waits)
+      : context_{options, launch, regions, written, kept, waits, sink_, pages_} {}
 
   std::unique_ptr<Observer> fork(std::uint64_t) override { return nullptr; }
   bool join(std::span<const std::unique_ptr<Observer>>) override { return true; }
@@ -55,46 +47,35 @@ class Chunk final : public Observer {
   Following following() const override;
   void undefined_used(const WarpPoint& point, UndefinedUse use, Mask lanes, const Origin& origin) override;
 
-  // After chunk_end. False: blocks of the chunk conflict, and the launch is to be repeated as one chunk.
-  bool apart() const { return !global_races_.blocks_meet(); }
   // What the launch's end takes from it.
   Sink& sink() { return sink_; }
   PageMap& pages() { return pages_; }
-  PageMap& early_pages() { return early_; }
-  PageMap& read_only_pages() { return read_only_; }
-  // A warp let the dependents go before its own wait.
-  bool hurries() const { return hurries_; }
-  const TrafficCount& traffic() const { return traffic_; }
-  const Initcheck& initcheck() const { return initcheck_; }
   std::uint64_t bytes_checked() const { return bytes_; }
+#define CHECK(name, type, sanitizer) \
+  type& name() { return name##_; }
+#include "observers/checks.inc"
+#undef CHECK
 
  private:
-  // The checks' state of a resident block, used again by the next block there and by later launches.
-  struct Slot {
-    BlockOrder order;
-    SharedRaces shared;
-    Locks::Held held;
-    std::uint32_t waited = 0;  // warps past griddepcontrol.wait
-    bool bulk = false;         // a thread of the block has issued a bulk copy
-    std::unique_ptr<AsyncProxy> proxy;
-  };
-  static Slot& slot_of(const WarpPoint& point) { return *static_cast<Slot*>(point.block->state); }
-  void global(const WarpPoint& point, const Access& access, const Extent& extent);
-  void shared(const WarpPoint& point, const Access& access, const Extent& extent);
+  // Calls f(check) for the checks that are on, in their order.
+  template <class F>
+  void each(F&& f) {
+#define CHECK(name, type, sanitizer) \
+  if (type::kAlways || context_.options.name) f(name##_);
+#include "observers/checks.inc"
+#undef CHECK
+  }
+  template <class F>
+  Mask admitted(F&& admit);
+  template <class F>
+  void observe(const Access& access, Mask on, const Extent& extent, F&& f);
 
-  const CheckOptions& options_;
-  const LaunchInfo& launch_;
-  bool waits_;
-  bool hurries_ = false;
   Sink sink_;
-  RaceReport race_report_;
-  Memcheck memcheck_;
-  Initcheck initcheck_;
-  PageMap pages_, early_, read_only_;
-  GlobalRaces global_races_;
-  StrongLocations strong_;
-  TrafficCount traffic_;
-  std::vector<Slot*> slots_;
+  PageMap pages_;
+  ChunkContext context_;
+#define CHECK(name, type, sanitizer) type name##_{context_};
+#include "observers/checks.inc"
+#undef CHECK
   std::uint64_t bytes_ = 0;
 };
 

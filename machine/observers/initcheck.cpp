@@ -22,11 +22,15 @@ std::uint64_t of_lane(std::uint64_t place, unsigned lane) { return place << 5 | 
 
 }  // namespace
 
-Initcheck::Initcheck(const LaunchInfo& launch, Sink& sink, ArenaBits& written, const Kept& kept)
-    : launch_(launch), sink_(sink), written_(written), kept_(kept) {
+Initcheck::Initcheck(const ChunkContext& context)
+    : launch_(context.launch),
+      sink_(context.sink),
+      written_(context.written),
+      kept_(context.kept),
+      pages_(context.pages) {
   dynamic_.kind = ObjectKind::dynamic_shared;
-  dynamic_.base = launch.kernel->shared().dynamic_base;
-  dynamic_.size = launch.dynamic_shared;
+  dynamic_.base = launch_.kernel->shared().dynamic_base;
+  dynamic_.size = launch_.dynamic_shared;
 }
 
 const Object* Initcheck::variable_at(std::uint64_t offset) const {
@@ -233,7 +237,7 @@ void Initcheck::atomic(const WarpPoint& point, const Access& a, const Extent& ex
   out.lanes = a.kind == AccessKind::atomic ? (out.lanes & ~a.lanes) | gives : 0;
 }
 
-void Initcheck::global(const WarpPoint& point, const Access& a, const Extent& extent, PageMap& pages) {
+void Initcheck::global(const WarpPoint& point, const Access& a, const Extent& extent) {
   const Object* object = AddressSpace::instance().find(extent.low);
   if (!object || !object->contains(extent.low, extent.bytes())) {
     Mask counted = 0;
@@ -241,18 +245,18 @@ void Initcheck::global(const WarpPoint& point, const Access& a, const Extent& ex
     if (counted == 0) return;
     if (counted != a.lanes) {
       const Access part = narrowed(a, counted);
-      return counted_lanes(point, part, extent_of(part), pages);
+      return counted_lanes(point, part, extent_of(part));
     }
   } else if (!begins_unwritten(object->kind)) {
     return;
   }
-  counted_lanes(point, a, extent, pages);
+  counted_lanes(point, a, extent);
 }
 
-void Initcheck::counted_lanes(const WarpPoint& point, const Access& a, const Extent& extent, PageMap& pages) {
-  if (a.kind == AccessKind::load) load(point, a, extent, &pages);
-  else if (a.kind == AccessKind::store) store(point, a, &pages);
-  else atomic(point, a, extent, &pages);
+void Initcheck::counted_lanes(const WarpPoint& point, const Access& a, const Extent& extent) {
+  if (a.kind == AccessKind::load) load(point, a, extent, &pages_);
+  else if (a.kind == AccessKind::store) store(point, a, &pages_);
+  else atomic(point, a, extent, &pages_);
 }
 
 void Initcheck::shared(const WarpPoint& point, const Access& a, const Extent& extent) {
@@ -284,7 +288,7 @@ void Initcheck::forget_local(const WarpPoint& point, Mask lanes, std::uint64_t b
   std::erase_if(known.stored, [&](const auto& e) { return inside(e.first, 4); });
 }
 
-void Initcheck::local(const WarpPoint& point, const Access& a) {
+void Initcheck::local(const WarpPoint& point, const Access& a, const Extent&) {
   LocalBits& bits = local_[local_key(point)];
   if (bits.block != point.block->index) {
     bits.block = point.block->index;
@@ -347,8 +351,8 @@ void Initcheck::local(const WarpPoint& point, const Access& a) {
   });
 }
 
-void Initcheck::landed(const WarpPoint& point, const AsyncCopy& copy, const Side& source, const Side& destination,
-                       PageMap& pages) {
+void Initcheck::landed(const WarpPoint& point, const AsyncCopy& copy, Mask, const CopySide& source,
+                       const CopySide& destination) {
   const auto& [to, room] = destination;
   if (fills(to, room)) written_.set(room.low, room.bytes());
   else to.for_each_run([&](std::uint64_t at, std::uint64_t bytes, Mask) { written_.set(at, bytes); });
@@ -361,18 +365,18 @@ void Initcheck::landed(const WarpPoint& point, const AsyncCopy& copy, const Side
         (!begins_unwritten(object->kind) || all_written(from, extent)))
       rest &= ~whole;
   }
-  each_lane(rest, [&](unsigned lane) { landed(point, copy, lane, pages); });
+  each_lane(rest, [&](unsigned lane) { lane_landed(point, copy, lane); });
 }
 
 // The undefined bits of the source come along.
-void Initcheck::landed(const WarpPoint& point, const AsyncCopy& copy, unsigned lane, PageMap& pages) {
+void Initcheck::lane_landed(const WarpPoint& point, const AsyncCopy& copy, unsigned lane) {
   const std::uint64_t source = copy.source.address[lane];
   const std::uint32_t bytes = copy.source_bytes[lane];
-  if (bytes == 0 || !counts(source) || all_written(source, bytes, &pages)) return;
+  if (bytes == 0 || !counts(source) || all_written(source, bytes, &pages_)) return;
   WarpPoint issue = point;
   issue.pc = copy.pc;
   Undefined found;
-  if (read(issue, lane, source, bytes, &pages, found))
+  if (read(issue, lane, source, bytes, &pages_, found))
     write(point, copy.destination.address[lane], found.bits[lane].data(), bytes, found.origins[lane], nullptr);
 }
 

@@ -16,39 +16,26 @@
 #include <unordered_map>
 #include <vector>
 
-#include "events/observer.hpp"
-#include "observers/bits.hpp"
-#include "observers/extent.hpp"
-#include "observers/kept.hpp"
-#include "observers/pages.hpp"
-#include "observers/sink.hpp"
+#include "observers/check.hpp"
 
 namespace machine::checks {
 
-class Initcheck {
+class Initcheck : public ChunkCheck {
  public:
-  // `written`: a bit a byte for the whole arena. Bits of global memory are only read (the chunk's own writes are in its
-  // pages until join), as is `kept`; those of the blocks' shared storage are the chunk's own.
-  Initcheck(const LaunchInfo& launch, Sink& sink, ArenaBits& written, const Kept& kept);
+  static constexpr Following kFollowing = Following::memory;
+  explicit Initcheck(const ChunkContext& context);
 
   void block_begin(const BlockInfo& block);
-  // Before the pages are marked.
-  void global(const WarpPoint& point, const Access& access, const Extent& extent, PageMap& pages);
+  void global(const WarpPoint& point, const Access& access, const Extent& extent);
   void shared(const WarpPoint& point, const Access& access, const Extent& extent);
-  void local(const WarpPoint& point, const Access& access);
+  void local(const WarpPoint& point, const Access& access, const Extent& extent);
   void stack_grown(const WarpPoint& point, const GrownStack::Array& grown);
   void function_entered(const WarpPoint& point);  // its arrays are unwritten, whatever an earlier call left there
-  // A cp.async lands: its source is read, zeros fill up the rest of its destination. `source`: of the lanes that read
-  // all.
-  struct Side {
-    const Access& access;
-    const Extent& extent;
-  };
-  void landed(const WarpPoint& point, const AsyncCopy& copy, const Side& source, const Side& destination,
-              PageMap& pages);
-  void landed(const WarpPoint& point, const BulkCopy& copy, PageMap& pages);
-  // A bulk copy that reduces is issued.
-  void reduced(const WarpPoint& point, const BulkCopy& copy, PageMap& pages);
+  // A cp.async: its source is read, zeros fill up the rest of its destination.
+  void landed(const WarpPoint& point, const AsyncCopy& copy, Mask lanes, const CopySide& source,
+              const CopySide& destination);
+  void bulk_issue(const WarpPoint& point, const BulkCopy& copy);  // what a reduction reads is read here
+  void bulk_land(const WarpPoint& point, const BulkCopy& copy, std::uint64_t phase);
   // At `point` an undefined value decides something.
   void used(const WarpPoint& point, UndefinedUse use, Mask lanes, const Origin& origin);
   // What the launch leaves behind in global memory.
@@ -61,8 +48,8 @@ class Initcheck {
     Origin origin;
     std::uint64_t block;
   };
-  void counted_lanes(const WarpPoint& point, const Access& access, const Extent& extent, PageMap& pages);
-  void landed(const WarpPoint& point, const AsyncCopy& copy, unsigned lane, PageMap& pages);
+  void counted_lanes(const WarpPoint& point, const Access& access, const Extent& extent);
+  void lane_landed(const WarpPoint& point, const AsyncCopy& copy, unsigned lane);
   bool counts(std::uint64_t address) const;
   std::uint64_t written_bits(std::uint64_t address, const PageMap* pages) const;
   bool all_written(const Access& access, const Extent& extent) const;
@@ -93,8 +80,11 @@ class Initcheck {
 
   const LaunchInfo& launch_;
   Sink& sink_;
+  // A bit a byte for the whole arena. Those of global memory are only read, as is `kept_`: the chunk's own writes are
+  // in its pages until join. Those of the blocks' shared storage are the chunk's own.
   ArenaBits& written_;
   const Kept& kept_;
+  PageMap& pages_;
   Object dynamic_;
   static std::uint64_t local_key(const WarpPoint& p) { return std::uint64_t{p.block->slot} << 6 | p.warp; }
   bool any_undefined_ = false;  // some page has bytes whose last write stored undefined bits

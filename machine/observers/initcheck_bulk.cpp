@@ -14,8 +14,8 @@ bool on_chip(std::uint64_t address) { return address >= kOnChipBase; }
 
 }  // namespace
 
-void Initcheck::landed(const WarpPoint& point, const BulkCopy& copy, PageMap& pages) {
-  const auto pages_of = [&](std::uint64_t address) { return on_chip(address) ? nullptr : &pages; };
+void Initcheck::bulk_land(const WarpPoint& point, const BulkCopy& copy, std::uint64_t) {
+  const auto pages_of = [&](std::uint64_t address) { return on_chip(address) ? nullptr : &pages_; };
   bool clean = true;
   copy.each_source([&](std::uint64_t address, std::uint64_t bytes) {
     clean = clean && ((!on_chip(address) && !counts(address)) || all_written(address, bytes, pages_of(address)));
@@ -44,14 +44,15 @@ void Initcheck::landed(const WarpPoint& point, const BulkCopy& copy, PageMap& pa
 }
 
 // Before its bytes are marked as written: those that nobody has written stay undefined.
-void Initcheck::reduced(const WarpPoint& point, const BulkCopy& copy, PageMap& pages) {
+void Initcheck::bulk_issue(const WarpPoint& point, const BulkCopy& copy) {
+  if (!copy.reduces) return;
   copy.each_destination([&](std::uint64_t address, std::uint64_t bytes) {
-    if (on_chip(address) || !counts(address) || all_written(address, bytes, &pages)) return;
+    if (on_chip(address) || !counts(address) || all_written(address, bytes, &pages_)) return;
     for (std::uint64_t at = 0; at < bytes; at += kMostBytes) {
       const auto n = static_cast<unsigned>(std::min<std::uint64_t>(kMostBytes, bytes - at));
       Undefined found;
-      if (read(point, copy.lane, address + at, n, &pages, found))
-        write(point, address + at, found.bits[copy.lane].data(), n, found.origins[copy.lane], &pages);
+      if (read(point, copy.lane, address + at, n, &pages_, found))
+        write(point, address + at, found.bits[copy.lane].data(), n, found.origins[copy.lane], &pages_);
     }
   });
 }

@@ -27,67 +27,11 @@ Object moved(Object o, std::uint64_t by) {
 
 }  // namespace
 
-void Regions::add_heap(std::uint64_t base, std::uint64_t bytes) {
-  heaps_[base] = bytes;
-  settled_ = false;
-}
-
-void Regions::remove_heap(std::uint64_t base) {
-  if (const auto at = heaps_.find(base); at != heaps_.end()) remove_all(base, std::max<std::uint64_t>(at->second, 1));
-}
-
-void Regions::remove_all(std::uint64_t base, std::uint64_t bytes) {
-  heaps_.erase(heaps_.lower_bound(base), heaps_.lower_bound(base + bytes));
-  regions_.erase(regions_.lower_bound(base), regions_.lower_bound(base + bytes));
-  settled_ = false;
-}
-
-void Regions::add(std::uint64_t base, std::uint64_t bytes) {
-  std::uint64_t& size = regions_[base];
-  size = std::max(size, bytes);
-  settled_ = false;
-}
-
-void Regions::remove(std::uint64_t base) {
-  regions_.erase(base);
-  settled_ = false;
-}
-
-void Regions::settle() {
-  if (settled_) return;
-  settled_ = true;
-  live_.clear();
-  std::uint64_t outside = 0;  // where the last heap ended
-  for (const auto& [heap, bytes] : heaps_) {
-    if (heap > outside) live_.push_back({outside, heap});
-    outside = heap + bytes;
-    bool first = true;
-    for (auto r = regions_.lower_bound(heap); r != regions_.end() && r->first < outside; ++r) {
-      const Stretch region{r->first, r->first + r->second};
-      // Regions that touch are one stretch.
-      if (!first && region.low <= live_.back().high) live_.back().high = std::max(live_.back().high, region.high);
-      else live_.push_back(region);
-      first = false;
-    }
-  }
-  live_.push_back({outside, ~std::uint64_t{0}});
-}
-
-const Regions::Stretch* Regions::live_around(std::uint64_t address, const Stretch* near) const {
-  for (const Stretch* s = near; s != nullptr && s <= &live_.back() && s <= near + 1; ++s)
-    if (address >= s->low && address < s->high) return s;
-  const auto above = std::upper_bound(live_.begin(), live_.end(), address,
-                                      [](std::uint64_t a, const Stretch& s) { return a < s.low; });
-  if (above == live_.begin()) return nullptr;
-  const Stretch& at = *std::prev(above);
-  return address < at.high ? &at : nullptr;
-}
-
-Memcheck::Memcheck(const LaunchInfo& launch, Sink& sink, const Regions& regions)
-    : launch_(launch), sink_(sink), regions_(regions) {
+Memcheck::Memcheck(const ChunkContext& context)
+    : launch_(context.launch), sink_(context.sink), regions_(context.regions) {
   dynamic_.kind = ObjectKind::dynamic_shared;
-  dynamic_.base = launch.kernel->shared().dynamic_base;
-  dynamic_.size = launch.dynamic_shared;
+  dynamic_.base = launch_.kernel->shared().dynamic_base;
+  dynamic_.size = launch_.dynamic_shared;
 }
 
 const Object* Memcheck::variable_at(std::uint32_t pc, std::uint64_t offset) {
@@ -113,7 +57,7 @@ void Memcheck::invalid(const WarpPoint& point, unsigned lane, Space space, std::
   sink_.add(std::move(f));
 }
 
-Mask Memcheck::global(const WarpPoint& point, const Access& a, const Extent& s) {
+Mask Memcheck::admit_global(const WarpPoint& point, const Access& a, const Extent& s) {
   const Object* object = AddressSpace::instance().find(s.low);
   Mask on = a.lanes;
   if (!(object && object->state == ObjectState::live && object->contains(s.low, s.bytes()))) {
@@ -257,7 +201,7 @@ void Memcheck::fault(const WarpPoint& point, const FaultEvent& event) {
   invalid(point, lane, event.space, verb, event.width, address, near, why, aligned ? kOutside : kMisaligned);
 }
 
-Mask Memcheck::shared(const WarpPoint& point, const Access& a, const Extent& s) {
+Mask Memcheck::admit_shared(const WarpPoint& point, const Access& a, const Extent& s) {
   const std::uint64_t base = point.block->shared;
   const Object* variable = variable_at(point.pc, s.low - base);
   Mask bad = 0;
@@ -277,7 +221,7 @@ Mask Memcheck::shared(const WarpPoint& point, const Access& a, const Extent& s) 
   return a.lanes & ~bad;
 }
 
-Mask Memcheck::local(const WarpPoint& point, const Access& a, const Extent& s) {
+Mask Memcheck::admit_local(const WarpPoint& point, const Access& a, const Extent& s) {
   const Object* own = meant(point.frame, point.pc);
   std::optional<Object> array =
       own != nullptr ? moved(*own, point.frame->base) : local_array_at(point.frame, a.first_lane(), s.low);

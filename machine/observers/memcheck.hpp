@@ -5,60 +5,25 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <vector>
 
-#include "events/observer.hpp"
 #include "memory/address_space.hpp"
-#include "observers/extent.hpp"
-#include "observers/sink.hpp"
+#include "observers/check.hpp"
 
 namespace machine::checks {
-
-// Registered live regions, and the heaps that they live in.
-class Regions {
- public:
-  void add_heap(std::uint64_t base, std::uint64_t bytes);
-  void remove_heap(std::uint64_t base);
-  // Heaps and regions that begin in memory which has been freed; few programs take them back themselves.
-  void remove_all(std::uint64_t base, std::uint64_t bytes);
-  void add(std::uint64_t base, std::uint64_t bytes);
-  void remove(std::uint64_t base);
-
-  bool any() const { return !heaps_.empty(); }
-  // The stretch around `address` that may be touched: its region, or all between two heaps. Empty for a dead byte.
-  struct Stretch {
-    std::uint64_t low = 0, high = 0;
-    bool holds(std::uint64_t from, std::uint64_t to) const { return from >= low && to <= high; }
-  };
-  // What follows may be asked only after settle(), which is called before a launch.
-  void settle();
-  // nullptr for a dead byte. `near`: a stretch that was found before, or nullptr; rows are mostly touched in turn.
-  const Stretch* live_around(std::uint64_t address, const Stretch* near = nullptr) const;
-  const std::map<std::uint64_t, std::uint64_t>& regions() const { return regions_; }
-
- private:
-  std::map<std::uint64_t, std::uint64_t> heaps_, regions_;  // base to bytes
-  std::vector<Stretch> live_;                               // by address: what lies outside every heap, and the regions
-  bool settled_ = false;
-};
 
 // The array at `offset` of a lane's local space, in the frame of the function at hand or of those that called it; its
 // base is an offset of the thread as well.
 std::optional<Object> local_array_at(const LocalFrame* frame, unsigned lane, std::uint64_t offset);
 
-class Memcheck {
+class Memcheck : public ChunkCheck {
  public:
-  Memcheck(const LaunchInfo& launch, Sink& sink, const Regions& regions);
+  explicit Memcheck(const ChunkContext& context);
 
-  // The lanes that may go on.
-  Mask global(const WarpPoint& point, const Access& access, const Extent& extent);
-  Mask shared(const WarpPoint& point, const Access& access, const Extent& extent);
-  Mask local(const WarpPoint& point, const Access& access, const Extent& extent);
-
-  // Of a bulk copy; false: it must not be done.
-  bool bulk(const WarpPoint& point, const BulkCopy& copy);
+  Mask admit_global(const WarpPoint& point, const Access& access, const Extent& extent);
+  Mask admit_shared(const WarpPoint& point, const Access& access, const Extent& extent);
+  Mask admit_local(const WarpPoint& point, const Access& access, const Extent& extent);
+  bool admit_bulk(const WarpPoint& point, const BulkCopy& copy);
 
   // An address that execution refused.
   void fault(const WarpPoint& point, const FaultEvent& event);

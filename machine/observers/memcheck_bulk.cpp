@@ -5,7 +5,7 @@
 
 namespace machine::checks {
 
-bool Memcheck::bulk(const WarpPoint& point, const BulkCopy& copy) {
+bool Memcheck::admit_bulk(const WarpPoint& point, const BulkCopy& copy) {
   bool good = true;
   const auto shared = [&](std::string_view verb, std::uint64_t address, std::uint64_t bytes) {
     const std::uint64_t offset = address - point.block->shared;

@@ -1,10 +1,16 @@
 // synccheck, and the other faults that execution itself meets: turns a FaultEvent into a finding.
 #pragma once
 
-#include "events/observer.hpp"
-#include "observers/sink.hpp"
+#include "observers/check.hpp"
 
 namespace machine::checks {
+
+// Execution finds these faults; there is nothing to observe, but values of lanes that took no part are followed.
+class Synccheck : public ChunkCheck {
+ public:
+  static constexpr Following kFollowing = Following::registers;
+  explicit Synccheck(const ChunkContext&) {}
+};
 
 // The check that a fault belongs to; "launch": whatever is checked.
 std::string_view check_of(Fault fault);

@@ -4,6 +4,7 @@
 
 #include "exec/machine.hpp"
 #include "memory/address_space.hpp"
+#include "observers/copy_parts.hpp"
 
 namespace machine::checks {
 
@@ -182,6 +183,10 @@ report::LaunchTraffic TrafficCount::result(const LaunchInfo& launch) const {
     result.buffers.push_back(std::move(out));
   }
   return result;
+}
+
+void TrafficCheck::bulk_issue(const WarpPoint&, const BulkCopy& copy) {
+  each_global_part(copy, [&](const Access& part, Touch) { count_.global(part); });
 }
 
 }  // namespace machine::checks

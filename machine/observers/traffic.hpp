@@ -8,8 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "events/observer.hpp"
-#include "observers/memcheck.hpp"
+#include "observers/check.hpp"
 #include "report/report.hpp"
 
 namespace machine::checks {
@@ -39,6 +38,25 @@ class TrafficCount {
   std::unordered_map<const Object*, Buffer> buffers_;
   const Object* recent_ = nullptr;
   std::uint64_t shared_accesses_ = 0, shared_wavefronts_ = 0;
+};
+
+class TrafficCheck : public ChunkCheck {
+ public:
+  explicit TrafficCheck(const ChunkContext& context) : count_(context.regions, context.options.row_bytes) {}
+
+  void global(const WarpPoint&, const Access& access, const Extent&) { count_.global(access); }
+  void shared(const WarpPoint& point, const Access& access, const Extent&) {
+    count_.shared(access, point.block->shared);
+  }
+  void landed(const WarpPoint&, const AsyncCopy& copy, Mask lanes, const CopySide&, const CopySide&) {
+    count_.landed(copy, lanes);
+  }
+  void bulk_issue(const WarpPoint& point, const BulkCopy& copy);
+
+  const TrafficCount& count() const { return count_; }
+
+ private:
+  TrafficCount count_;
 };
 
 }  // namespace machine::checks

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "observers/check_options.hpp"
 #include "runtime/exit.hpp"
 
 namespace machine::runtime {
@@ -36,15 +37,16 @@ void set_architecture(Options& options, const std::string& value) {
 }
 
 void set_tools(Options& options, const std::string& value) {
-  static const std::vector<std::string> known = {"memcheck", "initcheck", "racecheck", "synccheck"};
   for (auto& tool : split(value, ',')) {
-    if (tool == "all") options.tools = known;
-    else if (tool == "none") continue;
-    else if (tool == "traffic" || std::find(known.begin(), known.end(), tool) != known.end())
+    if (tool == "all") {
+      options.tools.clear();
+      for (const checks::CheckName& check : checks::kChecks)
+        if (check.sanitizer) options.tools.emplace_back(check.name);
+    } else if (checks::check_named(tool) != nullptr) {
       options.tools.push_back(tool);
-    else
-      refuse("VERIFY_MACHINE: tools=" + tool +
-             " is unknown; choose memcheck, initcheck, racecheck, synccheck, traffic, all or none");
+    } else if (tool != "none") {
+      refuse("VERIFY_MACHINE: tools=" + tool + " is unknown; choose " + checks::check_choices());
+    }
   }
 }
 

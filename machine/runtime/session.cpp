@@ -69,7 +69,7 @@ Session* make_session() {
   machine.arch = options().architecture == 80 ? Arch::sm_80 : Arch::sm_90;
   machine.seed = options().seed;
   const bool sanitizes = std::any_of(options().tools.begin(), options().tools.end(),
-                                     [](const std::string& tool) { return tool != "traffic"; });
+                                     [](const std::string& tool) { return checks::check_named(tool)->sanitizer; });
   machine.schedules = sanitizes ? options().schedules : 0;
   machine.cores = options().threads ? options().threads : std::max(1u, std::thread::hardware_concurrency());
   machine.multiprocessors = static_cast<unsigned>(limits().multiprocessors);
