@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
-from verify.contract import compared, entries, expression, model, symbols  # noqa: E402
+from verify.contract import compared, entries, expression, hypothesis, model, symbols  # noqa: E402
 from verify.contract.default_profiles import DEFAULT_PROFILES  # noqa: E402
 from verify.contract.formats import FORMATS  # noqa: E402
 from verify.oracle import tracked  # noqa: E402
@@ -35,6 +35,8 @@ CLASSES = (
     (compared, "Intermediate"),
     (compared, "KernelOracle"),
     (compared, "Effect"),
+    (hypothesis, "Hypothesis"),
+    (hypothesis, "Prediction"),
     (model, "Case"),
 )
 ARITHMETIC = (

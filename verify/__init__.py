@@ -6,6 +6,7 @@ TYPE_CHECKING = False  # as type checkers know it: nothing is imported before th
 if TYPE_CHECKING:
     from verify.contract.compared import Intermediate, KernelOracle
     from verify.contract.entries import Global, Launcher, Refusal
+    from verify.contract.hypothesis import Hypothesis, Prediction
     from verify.contract.model import Buffer, Contract, Plan, Profile
     from verify.contract.symbols import DtypeChoice, Symbol
 
@@ -14,10 +15,12 @@ __all__ = [
     "Contract",
     "DtypeChoice",
     "Global",
+    "Hypothesis",
     "Intermediate",
     "KernelOracle",
     "Launcher",
     "Plan",
+    "Prediction",
     "Profile",
     "Refusal",
     "Symbol",
@@ -26,6 +29,7 @@ __all__ = [
 _HOMES = {
     "compared": ("Intermediate", "KernelOracle"),
     "entries": ("Global", "Launcher", "Refusal"),
+    "hypothesis": ("Hypothesis", "Prediction"),
     "model": ("Buffer", "Contract", "Plan", "Profile"),
     "symbols": ("DtypeChoice", "Symbol"),
 }

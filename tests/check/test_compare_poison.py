@@ -165,3 +165,22 @@ def test_the_case_that_localises_best_comes_first() -> None:
 
     (outcome,) = check_compare(subject(kernel))
     assert [f.case.rpartition("/")[2] for f in outcome.findings] == ["exact", "normal"]
+
+
+def test_a_finding_says_what_the_output_matches() -> None:
+    """Fault: the diagnosis is made and stands nowhere that a person looks."""
+
+    def negated(run: Run) -> np.ndarray:
+        return np.asarray(right(run) ^ 0x8000)
+
+    (outcome,) = check_compare(subject(negated))
+    for finding in outcome.findings:
+        said = dict(finding.details)["diagnosis"]
+        assert said.startswith("matches the reference with")
+        assert "multiplied by -1" in said
+
+
+def test_one_wrong_element_is_not_explained() -> None:
+    """Fault: a finding that no known fault explains is given a name all the same."""
+    (outcome,) = check_compare(subject(changed((2, 4), lambda bits, run: bits + 1)))
+    assert all("diagnosis" not in dict(f.details) for f in outcome.findings)

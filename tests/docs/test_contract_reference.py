@@ -14,7 +14,7 @@ import pytest
 from mpmath import mpf
 
 import verify
-from verify.contract import compared, entries, model, symbols
+from verify.contract import compared, entries, hypothesis, model, symbols
 from verify.contract.consistency import contradictions
 from verify.contract.field_types import wrong_types
 from verify.oracle import tracked
@@ -77,6 +77,8 @@ def within(value: Any) -> verify.Contract:
             return dataclasses.replace(KERNEL, plan=value)
         case verify.Intermediate():
             return dataclasses.replace(KERNEL, intermediates=(value,))
+        case verify.Hypothesis():
+            return dataclasses.replace(KERNEL, hypotheses=(value,))
         case verify.KernelOracle():
             return dataclasses.replace(KERNEL, parity={"library": value})
     raise AssertionError(type(value))
@@ -94,6 +96,8 @@ BASES: dict[str, Any] = {
     "Plan": PLAN,
     "Intermediate": verify.Intermediate("m", "x", "f32", ("rows",)),
     "KernelOracle": verify.KernelOracle("library_kernel"),
+    "Hypothesis": verify.Hypothesis("zero", lambda case, seen: []),
+    "Prediction": verify.Prediction("zeros", {}),
     "Effect": compared.Effect("dropped", 0, slice(0, 1), np.arange(1), np.ones((1, 1))),
 }
 
@@ -130,7 +134,7 @@ def test_every_field_has_a_description_and_a_right_example(module: ModuleType, n
     if isinstance(base, verify.Launcher) and field.name == "struct":
         base = dataclasses.replace(base, args={"x": "x", "y": "y"})
     value = dataclasses.replace(base, **changes)
-    if isinstance(value, compared.Effect):
+    if isinstance(value, compared.Effect | verify.Prediction):
         return
     contract = within(value)
     assert not list(wrong_types(contract, Path("k")))
@@ -141,4 +145,4 @@ def test_modules_of_the_page_define_their_classes() -> None:
     """Fault: a class that is imported where it was, and defined elsewhere, has no fields on the page."""
     for module, name in PAGE.CLASSES:
         assert getattr(module, name).__module__ == module.__name__
-        assert module in (compared, entries, model, symbols)
+        assert module in (compared, entries, hypothesis, model, symbols)

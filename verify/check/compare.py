@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from verify.check.diagnosed import DIAGNOSED_FIXTURES, diagnosis_of, with_diagnosis
 from verify.check.judge import observed_quantities
 from verify.check.matrix import runs_for
 from verify.check.native import not_done
@@ -22,16 +23,27 @@ def check_compare(subject: Subject) -> list[Outcome]:
     ran = subject.execute(run for fixture_runs in runs.values() for run in fixture_runs)
     every = [run.case for fixture_runs in runs.values() for run in fixture_runs]
     never, flat = unpromised(every), flat_inputs(every)
-    return [
-        _judge_fixture(subject, f, [ran[r.id] for r in fixture_runs], never, flat)
-        for f, fixture_runs in runs.items()
-    ]
+    outcomes: list[Outcome] = []
+    for fixture, fixture_runs in runs.items():
+        failed = sum(bool(o.findings) for o in outcomes)
+        diagnosed = failed < DIAGNOSED_FIXTURES
+        own = [ran[r.id] for r in fixture_runs]
+        outcomes.append(_judge_fixture(subject, fixture, own, never, flat, diagnosed))
+    return outcomes
 
 
 def _judge_fixture(
-    subject: Subject, fixture: str, ran: list[Ran], never: frozenset[str], flat: frozenset[str]
+    subject: Subject,
+    fixture: str,
+    ran: list[Ran],
+    never: frozenset[str],
+    flat: frozenset[str],
+    diagnosed: bool,
 ) -> Outcome:
-    """never: outputs of which no fixture promises an element. flat: inputs that are alike throughout."""
+    """never: outputs of which no fixture promises an element. flat: inputs that are alike throughout.
+
+    diagnosed: wrong outputs are tested for what they match.
+    """
     if (unfinished := not_done("compare", subject, fixture, ran)) is not None:
         return unfinished
     repeat = subject.repeat_command("compare", fixture)
@@ -54,7 +66,12 @@ def _judge_fixture(
                 )
     first = ran[0].run.case
     findings = [*field_findings(subject, first, repeat), *boundary_findings(subject, first, repeat)]
-    findings += [f for listed in sorted(filter(None, judged), key=_spread) for f in listed]
+    order = sorted((i for i, listed in enumerate(judged) if listed), key=lambda i: _spread(judged[i]))
+    wrong = [f for i in order for f in judged[i]]
+    if wrong and diagnosed:
+        rest = [one for one, listed in zip(ran, judged, strict=True) if not listed]
+        wrong = with_diagnosis(wrong, diagnosis_of(subject, [*(ran[i] for i in order), *rest]))
+    findings += wrong
     cases = [one.run.case for one in ran]
     answers = [subject.expectation(case) for case in cases]
     if not findings and (why := powerless(cases, answers, never, flat)):

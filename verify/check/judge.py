@@ -100,7 +100,7 @@ def _judge_quantity(
     case, name = run.case, quantity.name
     buffer = next((b for b in case.contract.buffers if b.name == name), None)
     mask = np.ones(quantity.value.shape, bool) if buffer is None else case.mask(buffer, "promised")
-    mask = _element_mask(mask, quantity.value.shape)
+    mask = element_mask(mask, quantity.value.shape)
     findings = []
     unwritten = np.zeros_like(mask)
     if untouched is not None:
@@ -120,7 +120,7 @@ def _judge_quantity(
             )
     if quantity.exact and quantity.dtype is not None and buffer is not None:
         bits = output.outputs[name]
-        apart = _element_mask(bits != encoded(quantity).reshape(bits.shape), mask.shape)
+        apart = element_mask(bits != encoded(quantity).reshape(bits.shape), mask.shape)
     else:
         apart = outside_bound(quantity, seen)
     wrong = mask & ~unwritten & apart
@@ -153,7 +153,7 @@ def outside_bound(quantity: Quantity, seen: np.ndarray) -> np.ndarray:
     return ~agree
 
 
-def _element_mask(mask: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+def element_mask(mask: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """A mask over storage items as a mask over elements (packed formats hold several in an item)."""
     if mask.shape == shape:
         return np.array(mask)
@@ -173,7 +173,7 @@ def like_before(
         if quantity is not None and quantity.dtype is not None:
             shape = quantity.value.shape
             promised = case.mask(case.contract.buffer(name), "promised")
-            same = _element_mask(output.outputs[name] == prior, shape) & _element_mask(promised, shape)
+            same = element_mask(output.outputs[name] == prior, shape) & element_mask(promised, shape)
             if not right_too:
                 same &= outside_bound(quantity, decode(quantity.dtype, prior).astype(np.float64))
             found[name] = same

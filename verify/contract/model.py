@@ -22,6 +22,7 @@ from verify.contract.compared import Bounded, Effect, Intermediate, KernelOracle
 from verify.contract.entries import Entry, Refusal
 from verify.contract.expression import evaluate
 from verify.contract.formats import decode
+from verify.contract.hypothesis import Hypothesis
 from verify.contract.returned import array
 from verify.contract.symbols import DtypeChoice, Expression, Symbol
 
@@ -242,6 +243,10 @@ class Contract:
     """From the case and the unit of every quantity to what a dropped or an added position would do; None:
     visibility is reported as not available.
     Example: ``effects=lambda case, unit: [Effect("dropped", 0, slice(1), np.arange(1), np.ones((1, 1)))]``"""
+
+    hypotheses: tuple[Hypothesis, ...] = ()
+    """Faults of this op that a failing comparison is tested for, before those that any kernel may have.
+    Example: ``hypotheses=(Hypothesis("zero", lambda case, seen: [Prediction("0", {"y": np.zeros(1)})]),)``"""
 
     exact_reference: Callable[[Case, str, tuple[int, ...]], mpf] | None = None
     """From the case, a quantity and an index to that element as an mpmath number; None: no mpmath rung.

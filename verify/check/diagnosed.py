@@ -1,0 +1,84 @@
+"""Findings of wrong outputs with what the outputs match: the diagnosis stands among their details."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from verify.check.judge import element_mask, like_before, observed_quantities
+from verify.check.subject import Ran, Subject
+from verify.contract.formats import format_of
+from verify.contract.model import Case
+from verify.diagnosis.diagnose import Diagnosis, diagnose
+from verify.diagnosis.evidence import Evidence
+from verify.finding.finding import Finding
+from verify.wire.run import Fills, Run
+
+DIAGNOSIS = "diagnosis"
+"""The name of the detail."""
+
+DIAGNOSED_FIXTURES = 3
+"""Failing fixtures of a kernel that are diagnosed: one fault shows in many, and each costs two seconds."""
+
+
+def diagnosis_of(subject: Subject, ran: Sequence[Ran]) -> Diagnosis | None:
+    """What the runs of one fixture match. ran: done, the one that shows the fault best first."""
+    return diagnose(evidence_of(subject, ran))
+
+
+def evidence_of(subject: Subject, ran: Sequence[Ran]) -> list[Evidence]:
+    """The outputs of runs. One whose NaN came from what is dead is run again with numbers there: a NaN says
+    that something was read, a number says what."""
+    own = [_evidence(subject, one, one.run.case) for one in ran]
+    leaking = {i: _with_numbers(e.case) for i, e in enumerate(own) if _leaks_nan(e)}
+    runs = {
+        i: Run(f"{case.fixture}.{case.profile}.numbers", case, fills=_ZERO) for i, case in leaking.items()
+    }
+    again = subject.execute(runs.values()) if runs else {}
+    for i, run in runs.items():
+        if again[run.id].done:
+            own[i] = _evidence(subject, again[run.id], ran[i].run.case)
+    return own
+
+
+_ZERO = Fills("zero", "zero", "zero", "zero")
+
+
+def _leaks_nan(evidence: Evidence) -> bool:
+    """Whether there is a NaN where the reference has none."""
+    return any(
+        (np.isnan(evidence.seen[name]) & ~np.isnan(quantity.value)).any()
+        for name, quantity in evidence.expected.items()
+    )
+
+
+def _with_numbers(case: Case) -> Case:
+    """The case with what its profile put into dead elements on the device as well."""
+    buffers = tuple(
+        replace(b, live=None) if format_of(case.dtype(b)).is_float else b for b in case.contract.buffers
+    )
+    return replace(case, contract=replace(case.contract, buffers=buffers))
+
+
+def _evidence(subject: Subject, one: Ran, case: Case) -> Evidence:
+    """case: whose reference counts. Elements that hold what they held before the call say nothing."""
+    output = one.output
+    assert output is not None
+    expected = subject.expectation(case)
+    masks: dict[str, np.ndarray] = {}
+    untouched = like_before(case, output, expected)
+    for name, quantity in expected.items():
+        if quantity.dtype is not None:
+            promised = case.mask(case.contract.buffer(name), "promised")
+            masks[name] = element_mask(promised, quantity.value.shape)
+            masks[name] &= ~untouched.get(name, np.zeros_like(masks[name]))
+    return Evidence(one.run.case, expected, observed_quantities(case, output), masks)
+
+
+def with_diagnosis(findings: Sequence[Finding], diagnosis: Diagnosis | None) -> list[Finding]:
+    """The findings, each with the diagnosis behind its other details."""
+    if diagnosis is None:
+        return list(findings)
+    return [replace(f, details=(*f.details, (DIAGNOSIS, str(diagnosis)))) for f in findings]

@@ -1,0 +1,146 @@
+"""Tests hypotheses against the runs of a fixture and says which of them they match, if any."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from verify.contract.hypothesis import Hypothesis, Prediction
+from verify.diagnosis.evidence import Evidence
+from verify.diagnosis.general import general_hypotheses
+
+SECONDS = 2.0
+"""What one diagnosis may take, give or take one prediction."""
+
+ENOUGH_BITS = 24.0
+"""Evidence that a fault is named for without reserve, beyond what the number of predictions tried costs."""
+
+_NAMED = 3
+"""Faults that a sentence lists. Of alternatives more would say nothing that helps."""
+
+_ALIKE = 1e-12
+"""Relative difference below which two faults give the same numbers."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What the outputs match.
+
+    certain: one fault, far from the reference, and nothing was left untried. names: of the hypotheses; says:
+    the faults, each as it follows "matches the reference with". Several that are certain give the same
+    numbers in every run, so that they are one fault in other words.
+    """
+
+    certain: bool
+    names: tuple[str, ...]
+    says: tuple[str, ...]
+
+    def __str__(self) -> str:
+        first, *others = self.says
+        if not self.certain:
+            return f"consistent with the reference with {', or with '.join(self.says)}"
+        same = f"; the same numbers here: {', or '.join(others)}" if others else ""
+        return f"matches the reference with {first}{same}"
+
+
+@dataclass
+class _Survivor:
+    """A fault that all runs agree with. given: its values, run by run, None where it predicts nothing."""
+
+    name: str
+    says: str
+    bits: float
+    given: list[Mapping[str, np.ndarray] | None]
+
+    def same_numbers(self, other: _Survivor) -> bool:
+        """Whether no run can tell the two apart."""
+        return all(_alike(a, b) for a, b in zip(self.given, other.given, strict=True))
+
+
+def diagnose(runs: Sequence[Evidence], seconds: float = SECONDS) -> Diagnosis | None:
+    """The faults that all runs of a fixture agree with, right elements and right runs as well; None for none.
+
+    runs: of one fixture; of those that fail, the one that shows the fault best comes first. Functions of a
+    contract that raise are passed over: a diagnosis is no place to report them.
+    """
+    failing = [run for run in runs if run.fails]
+    if not failing:
+        return None
+    rest = [run for run in runs if run is not failing[0]]
+    ends = time.monotonic() + seconds
+    found: list[_Survivor] = []
+    tried, whole = 0, True
+    for hypothesis, prediction in _predictions(failing[0]):
+        if time.monotonic() > ends:
+            whole = False
+            break
+        tried += 1
+        if any(s.says == prediction.says for s in found):
+            continue
+        if (survivor := _tested(hypothesis, prediction, failing[0], rest)) is not None:
+            found.append(survivor)
+    groups: list[list[_Survivor]] = []
+    for survivor in found:
+        same = next((group for group in groups if survivor.same_numbers(group[0])), None)
+        if same is None:
+            groups.append([survivor])
+        else:
+            same.append(survivor)
+    if not 1 <= len(groups) <= _NAMED:
+        return None
+    named = groups[0][:_NAMED] if len(groups) == 1 else [group[0] for group in groups]
+    certain = whole and len(groups) == 1 and bool(named[0].bits >= ENOUGH_BITS + np.log2(tried))
+    return Diagnosis(certain, tuple(s.name for s in named), tuple(s.says for s in named))
+
+
+def _tested(
+    hypothesis: Hypothesis, prediction: Prediction, first: Evidence, rest: Sequence[Evidence]
+) -> _Survivor | None:
+    """The fault, if all runs agree with it. A run that fails must do so for this fault."""
+    bits = _bits(first, prediction)
+    given: list[Mapping[str, np.ndarray] | None] = [prediction.values]
+    if not bits > 0:
+        return None
+    for run in rest:
+        there = next((p for p in _predicted(hypothesis, run) if p.says == prediction.says), None)
+        own = _bits(run, there) if there is not None else 0.0
+        if own == -np.inf or (run.fails and not own > 0):
+            return None
+        bits += own
+        given.append(None if there is None else there.values)
+    return _Survivor(hypothesis.name, prediction.says, bits, given)
+
+
+def _alike(a: Mapping[str, np.ndarray] | None, b: Mapping[str, np.ndarray] | None) -> bool:
+    if a is None or b is None or a.keys() != b.keys():
+        return a is b
+    return all(
+        np.shape(a[n]) == np.shape(b[n]) and np.allclose(a[n], b[n], rtol=_ALIKE, atol=0, equal_nan=True)
+        for n in a
+    )
+
+
+def _predictions(run: Evidence) -> Iterator[tuple[Hypothesis, Prediction]]:
+    """Those of the contract's own hypotheses first."""
+    for hypothesis in (*run.case.contract.hypotheses, *general_hypotheses()):
+        for prediction in _predicted(hypothesis, run):
+            yield hypothesis, prediction
+
+
+def _predicted(hypothesis: Hypothesis, run: Evidence) -> Iterator[Prediction]:
+    try:
+        with np.errstate(all="ignore"):
+            yield from hypothesis.predict(run.case, run.seen)
+    except (ArithmeticError, LookupError, TypeError, ValueError, AssertionError):
+        return
+
+
+def _bits(run: Evidence, prediction: Prediction) -> float:
+    try:
+        with np.errstate(all="ignore"):
+            return run.bits(prediction)
+    except (ArithmeticError, LookupError, TypeError, ValueError, AssertionError):
+        return -np.inf
