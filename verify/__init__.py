@@ -1,7 +1,7 @@
 """verify: proves that a hand-written CUDA kernel computes the right numbers, touches only the bytes it may
 touch, and synchronises properly, before any build that uses it."""
 
-TYPE_CHECKING = False  # as type checkers know it: nothing is imported before the command can report an error
+TYPE_CHECKING = False  # known to type checkers; an import of typing could fail before errors are reported
 
 if TYPE_CHECKING:
     from verify.contract.compared import Intermediate, KernelOracle
@@ -33,11 +33,11 @@ _HOMES = {
     "model": ("Buffer", "Contract", "Plan", "Profile"),
     "symbols": ("DtypeChoice", "Symbol"),
 }
-"""Which module of the contract room defines each name."""
+"""The module of the contract package that defines each name."""
 
 
 def __getattr__(name: str) -> object:
-    """On demand, so that the command is under way, and can be interrupted, before NumPy is imported."""
+    """Import lazily, so that the command has started and can be interrupted before NumPy is imported."""
     from importlib import import_module
 
     for home, names in _HOMES.items():

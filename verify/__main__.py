@@ -5,13 +5,13 @@ import sys
 
 
 def main() -> None:
-    """Run the command to its end in a process of its own, or, for a program's sake, in this one.
+    """Run the command in a supervised child process, or in this one if it runs a program.
 
-    What stands behind ``--`` is a program that belongs to the terminal, and no contract is loaded for it.
+    A program given after ``--`` keeps the terminal, and no contract is loaded for it.
     """
     try:
         from verify.system.completion import open_streams, run_to_completion
-    except Exception as error:  # some module stands in front of Python's own
+    except Exception as error:  # a file on the path shadows a standard module
         sys.exit(_not_imported(error))
     open_streams()
     if sys.argv[1:2] == ["sanitize"] and "--" in sys.argv:
@@ -20,10 +20,10 @@ def main() -> None:
 
 
 def command() -> int:
-    """The exit code of what ``sys.argv`` asks for; nothing is raised."""
+    """Run what ``sys.argv`` asks for and return the exit code; raises nothing."""
     try:
         from verify.cli.app import main as run
-    except KeyboardInterrupt:  # the imports take most of a second, in which Ctrl-C is as likely as later
+    except KeyboardInterrupt:  # the imports take most of a second
         return _failed("interrupted", 130)
     except Exception as error:
         return _not_imported(error)
@@ -31,7 +31,7 @@ def command() -> int:
 
 
 def _not_imported(error: Exception) -> int:
-    """Not verified, by its number: its enum may be among what cannot be imported."""
+    """Report a failed import. The exit code is a literal, since its enum may be what cannot be imported."""
     from verify.system.shadowed import shadowed
 
     place, last = "", error.__traceback__

@@ -171,7 +171,7 @@ def test_a_cache_that_others_may_write_is_refused(monkeypatch: pytest.MonkeyPatc
     assert [stat.S_IMODE(p.stat().st_mode) for p in (entry, entry.parent, cache_folder())] == [0o700] * 3
     for place in (entry, entry.parent, cache_folder()):
         place.chmod(0o777)
-        with pytest.raises(ValueError, match=r"others may have written|writable by anybody"):
+        with pytest.raises(ValueError, match=r"other users may have written|writable by anybody"):
             cached("program", KEY, thousand)
         place.chmod(0o700)
         assert cached("program", KEY, thousand)[1] is True

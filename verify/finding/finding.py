@@ -18,7 +18,7 @@ class Severity(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What a check says of a case, and a report of everything. Not run is never clean."""
+    """The result of a check on one case, or of a whole report. Not run is never clean."""
 
     CLEAN = "clean"
     FINDINGS = "findings"
@@ -47,13 +47,13 @@ class SourceLine:
 
 @dataclass(frozen=True)
 class Finding:
-    """One fault reported.
+    """One reported fault.
 
     check: a check's name, or ``tokens``. case: ``kernel/fixture/profile``. kind: a
-    :class:`verify.finding.kind.FaultKind` of the suite's own checks, a tool's own name for what the tool
-    found; stable. seen / promised: one sentence each.
+    :class:`verify.finding.kind.FaultKind` for the suite's own checks, the tool's own name for a finding of
+    a tool; stable. seen / promised: what was observed and what the contract requires, one sentence each.
     where: coordinates ("batch 1, head 3, dim 17; split 2, position 511, slot 63") or thread and block.
-    repeat: the command line that repeats this finding alone. folder: the reproduction kept on disk, if any.
+    repeat: the command line that reproduces this finding alone. folder: the reproduction on disk, if any.
     details: further facts, printed in order (bound derivation, second access of a race, tool version).
     """
 
@@ -74,11 +74,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one check says of one case (or fixture): a verdict, its findings, and why it is not clean.
+    """The result of one check on one case (or fixture): a verdict, its findings, and why it is not clean.
 
-    reason: required for INCONCLUSIVE and NOT_RUN: one sentence that says what to do.
-    measures: numbers worth printing (slack, seconds, bytes), by name. suppressed: the known false alarms that
-    were left out of its findings.
+    reason: required for INCONCLUSIVE and NOT_RUN; one sentence that says what to do.
+    measures: numbers worth printing (slack, seconds, bytes), by name. suppressed: names of the suppressions
+    (known false alarms) that removed findings.
     """
 
     check: str
@@ -98,7 +98,7 @@ class Outcome:
 
     @classmethod
     def inconclusive(cls, check: str, kernel: str, fixture: str, reason: str) -> Outcome:
-        """The check ran but its verdict cannot be believed."""
+        """The check ran but its verdict cannot be trusted."""
         return cls(check, kernel, fixture, Verdict.INCONCLUSIVE, reason=reason)
 
     @classmethod
@@ -135,6 +135,6 @@ def worse(a: Outcome, b: Outcome) -> Outcome:
 
 
 def overall(outcomes: Iterable[Outcome]) -> Verdict:
-    """One verdict for many outcomes: findings win, then inconclusive, then not run; nothing is not run."""
+    """One verdict for many outcomes: findings, then inconclusive, then not run; no outcome is not run."""
     verdicts = {o.verdict for o in outcomes}
     return next((v for v in _ORDER if v in verdicts), Verdict.NOT_RUN)

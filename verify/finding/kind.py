@@ -1,6 +1,6 @@
-"""The faults that the suite's own checks report, each with the family of what it is about.
+"""The kinds of fault that the suite's own checks report, each with its family.
 
-A finding of a checking tool has the tool's own name for its kind, which is none of these.
+A finding of a checking tool keeps the tool's own name for its kind, which is none of these.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from enum import Enum, StrEnum
 
 
 class Family(Enum):
-    """What a fault is about. One fault in a kernel shows itself in several kinds of a family."""
+    """What a fault is about. One fault in a kernel often appears as several kinds of one family."""
 
     OUTPUTS = "wrong outputs"
     READS = "wrong reads"
     WRITES = "wrong writes"
     PLAN = "wrong plan"
-    END = "no right end"
+    END = "does not end properly"
     REFUSAL = "bad input not refused"
     ERRORS = "errors not reported"
     MEMORY = "memory kept"
@@ -24,12 +24,12 @@ class Family(Enum):
 
 
 class FaultKind(StrEnum):
-    """A short stable name, as it stands in findings, JSON and suppressions."""
+    """A short stable name, as used in findings, JSON and suppressions."""
 
     family: Family
 
     def __new__(cls, words: str, family: Family) -> FaultKind:
-        """A member of the name ``words``."""
+        """Create the member named ``words``."""
         member = str.__new__(cls, words)
         member._value_ = words
         member.family = family

@@ -1,4 +1,4 @@
-"""Notes every program that a process and its descendants become, so that none escapes the checks unseen.
+"""Records every program that a process or its descendants exec, so that none escapes the checks unnoticed.
 
 A child that clears its environment, or that carries a CUDA runtime of its own, runs beside the CPU device
 and leaves no report. The kernel is asked (seccomp user notification, Linux 5.5 and later) to report every
@@ -26,7 +26,7 @@ _USER_NOTIFY, _ALLOW, _CONTINUE = 0x7FC00000, 0x7FFF0000, 1
 _RECEIVE, _SEND = 0xC0502100, 0xC0182101
 _AT_FDCWD, _AT_EMPTY_PATH = -100, 0x1000
 
-# Of each machine: its name to seccomp, the calls seccomp, execve and execveat.
+# Per architecture: its AUDIT_ARCH constant, and the numbers of the calls seccomp, execve and execveat.
 _NUMBERS = {
     "x86_64": (0xC000003E, 317, 59, 322),
     "aarch64": (0xC00000B7, 277, 221, 281),
@@ -36,26 +36,26 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class ExecWatch:
-    """Watches the process that :meth:`enter` ran in, and all that it starts.
+    """Watches the process in which :meth:`enter` ran, and its descendants.
 
-    programs: (process id, file) of every program that was about to run, in order. watching: False where the
-    system does not offer it, and then programs stays empty.
+    programs: (process id, file) of every program about to run, in order. watching: False where the system
+    does not support it; then programs stays empty.
     """
 
     def __init__(self) -> None:
         self.programs: list[tuple[int, Path]] = []
         self.watching = False
         self._ours, self._theirs = socket.socketpair()
-        # It ends with the last of the processes: without an answer they could run no other program.
+        # The thread ends with the last of the processes: without its replies they could not exec anything.
         threading.Thread(target=self._listen, daemon=True).start()
         self.enter = self._entry()
 
     def started(self) -> None:
-        """To be called when the process runs, or could not be started."""
+        """Call this once the process runs, or could not be started."""
         self._theirs.close()
 
     def _entry(self) -> Callable[[], None]:
-        """What a child calls between fork and exec: everything that it needs is made beforehand."""
+        """The function that the child calls between fork and exec; all that it needs is allocated here."""
         numbers = _NUMBERS.get(platform.machine())
         if numbers is None:
             return lambda: None
@@ -89,24 +89,24 @@ class ExecWatch:
         os.close(listener)
 
     def _answer(self, listener: int) -> None:
-        told = bytearray(80)
+        notification = bytearray(80)
         with suppress(OSError):  # the caller may have been killed meanwhile
-            fcntl.ioctl(listener, _RECEIVE, told)
-            call, thread = struct.unpack_from("<QI", told)
-            number, *_ = struct.unpack_from("<i", told, 16)
-            arguments = struct.unpack_from("<6Q", told, 32)
+            fcntl.ioctl(listener, _RECEIVE, notification)
+            call, thread = struct.unpack_from("<QI", notification)
+            number, *_ = struct.unpack_from("<i", notification, 16)
+            arguments = struct.unpack_from("<6Q", notification, 32)
             with suppress(OSError, ValueError):
                 self.programs.append(_named(thread, number, arguments))
             fcntl.ioctl(listener, _SEND, struct.pack("<QqiI", call, 0, 0, _CONTINUE))
 
 
 def adopt_orphans(yes: bool) -> None:
-    """Whether processes whose parent ends become this one's children, so that they can still be found."""
+    """Make this process adopt descendants whose parent exits, or stop, so that they can still be found."""
     _libc.prctl(_SET_CHILD_SUBREAPER, int(yes), 0, 0, 0)
 
 
 def _filter(architecture: int, calls: list[int]) -> bytes:
-    """A BPF program: these calls are told, everything else goes its way. See ``seccomp(2)``."""
+    """A BPF program that reports these calls and allows all others. See ``seccomp(2)``."""
 
     def line(code: int, if_true: int, if_false: int, value: int) -> bytes:
         return struct.pack("<HBBI", code, if_true, if_false, value)
@@ -127,7 +127,7 @@ def _filter(architecture: int, calls: list[int]) -> bytes:
 
 
 def _named(thread: int, number: int, arguments: tuple[int, ...]) -> tuple[int, Path]:
-    """The process, and the file that it is about to run."""
+    """The process id, and the file that it is about to execute."""
     process = int(_status(thread, "Tgid"))
     by_descriptor = number == _NUMBERS[platform.machine()][3]
     name = _text(thread, arguments[1 if by_descriptor else 0])
@@ -149,13 +149,13 @@ def _status(process: int, field: str) -> str:
 
 
 def _text(process: int, address: int) -> str:
-    """A string of another process, up to its zero byte."""
+    """Read a NUL-terminated string from another process."""
     page = 4096
     text = b""
     with open(f"/proc/{process}/mem", "rb", buffering=0) as memory:
         while b"\0" not in text:
             memory.seek(address + len(text))
-            # Not past the page's end: the next one may not be there.
+            # Not past the page's end: the next page may not be mapped.
             read = memory.read(page - (address + len(text)) % page)
             if not read:
                 raise ValueError("the string does not end")

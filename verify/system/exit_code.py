@@ -6,11 +6,11 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What a command's exit says; a signal's is 128 and its number."""
+    """What an exit code means. After a signal it is 128 plus the signal's number."""
 
     CLEAN = 0
     FINDINGS = 1
     USAGE = 2
-    """What was asked for cannot be read or does not exist, or a contract's own code failed."""
+    """The request cannot be parsed or names something that does not exist, or a contract's code failed."""
     NOT_VERIFIED = 3
     """Inconclusive or not run, a build that failed, or a defect of the suite itself."""

@@ -1,8 +1,8 @@
-"""Ends what this process has started when it is killed itself, so that no endless kernel is left behind.
+"""Kills what this process has started when it is killed itself, so that no endless kernel is left running.
 
-A killed process cannot clean up. A shell waits beside it for its end of a pipe to close, and then kills every
-process that carries this one's mark in its environment, which all that they start inherit. The system's own
-means (a death signal for children) is tied to the thread that starts a child, and lost where a tool stands
+A killed process cannot clean up. So a shell beside it waits for the other end of a pipe to close, and then
+kills every process that has this one's mark in its environment; children inherit the mark. The kernel's own
+mechanism (a parent-death signal) is tied to the thread that starts the child, and is lost if a tool sits in
 between.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 
 MARK = "VERIFY_OWNER"
 
-# Twice: what was about to become another program carried the mark only from then on.
+# Two rounds: a process between fork and exec has the mark in its environment only after exec.
 _SCRIPT = f"""
 cat > /dev/null
 for turn in 1 2; do
@@ -32,16 +32,17 @@ done
 
 _starting = threading.Lock()
 _owner = (0, "")
-"""The process whose guard runs, and its mark: a fork has none of its own yet."""
+"""The process whose guard runs, and its mark; a fork starts without a guard of its own."""
 
 
 @contextlib.contextmanager
 def guarded(
     command: Sequence[str], *, env: Mapping[str, str] | None = None, **how: Any
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that dies with this one, as does all that it starts. Raises OSError when it cannot start.
+    """Start a process that is killed when this one dies, as are its descendants.
 
-    env: its whole environment, by default this process's. how: as Popen takes it.
+    env: its whole environment, by default this process's. how: further arguments of Popen. Raises OSError
+    when the process cannot start.
     """
     with _starting:
         marked = {**(os.environ if env is None else env), MARK: _mark()}
@@ -50,18 +51,18 @@ def guarded(
 
 
 def start_guard() -> None:
-    """Have the guard run from now on, so that it is not taken for something that a program started."""
+    """Start the guard early, so that it is not mistaken for a process that a program started."""
     with _starting:
         _mark()
 
 
 def start_no_more() -> None:
-    """From here on whoever would start a process waits for ever: this one is about to end."""
+    """Block every later attempt to start a process: this one is about to exit."""
     _starting.acquire()
 
 
 def _mark() -> str:
-    """This process's mark; starts its guard, outside the terminal's group, when it has none."""
+    """This process's mark; starts its guard, outside the terminal's process group, if there is none."""
     global _owner
     if _owner[0] != os.getpid():
         mark = f"{os.getpid()}-{time.time_ns()}"
@@ -72,7 +73,7 @@ def _mark() -> str:
                 stdin=reading,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                # Not with the mark of a process above, whose guard would end this one before its work.
+                # Without the mark of a parent process, whose guard would kill this guard before its work.
                 env={name: value for name, value in os.environ.items() if name != MARK},
                 start_new_session=True,
             )

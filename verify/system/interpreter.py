@@ -1,9 +1,10 @@
-"""What a contract's code may disturb in the process that verifies it: noticed, named, and undone.
+"""Detects, names and undoes what a contract's code may change in the process that verifies it.
 
-A contract is a program, and its process is the suite's as well. A lower recursion limit, warnings that are
-errors, another ``open`` among the built-in functions, a timer that ends the process: what a contract changes
-while it is loaded is undone before anything else runs, so that it neither breaks the suite nor reaches the
-next contract. What its functions change later may explain an error, and is named and undone there.
+A contract is a program that shares its process with the suite: it may lower the recursion limit, turn
+warnings into errors, replace a built-in such as ``open``, or set a timer that kills the process. What it
+changes while it is loaded is undone before anything else runs, so that it neither breaks the suite nor
+affects the next contract. What its functions change later may explain an error, and is named and undone at
+that point.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from dataclasses import dataclass
 from typing import Any
 
 CONTRACT_MODULES = "verify_contract_"
-"""How the names of the modules begin that contracts become."""
+"""The prefix of the names of the modules that contracts are loaded as."""
 
 _BUILTINS = builtins.__dict__
 
@@ -44,13 +45,13 @@ def _same(before: Any, now: Any) -> bool:
 
 
 def _still_there(before: dict[Any, Any], now: dict[Any, Any]) -> bool:
-    """More may have come: a contract imports, and sets variables of its own."""
+    """Additions are fine: a contract imports modules and sets variables of its own."""
     return all(now.get(name, now) is value for name, value in before.items())
 
 
 @dataclass(frozen=True)
 class _Setting:
-    """One thing that can be changed, and no code works as usual then. read, write: its state."""
+    """A setting that breaks other code when changed. read, write: get and set its state."""
 
     what: str
     read: Callable[[], Any]
@@ -59,9 +60,9 @@ class _Setting:
 
 
 class Interpreter:
-    """The state of the process at one moment.
+    """A snapshot of the process's state.
 
-    It is read by whoever is about to run a contract's code, in the main thread, with nothing beside.
+    Take it right before running a contract's code, in the main thread, with no other thread running.
     """
 
     def __init__(self) -> None:
@@ -70,17 +71,17 @@ class Interpreter:
         self._others = [(write, read()) for read, write in _OTHERS]
 
     def restore(self) -> None:
-        """Undo every change since then."""
+        """Undo every change since the snapshot."""
         self.explain()
         for write, state in self._others:
-            with contextlib.suppress(Exception):  # the others still count
+            with contextlib.suppress(Exception):  # restore the others nevertheless
                 write(state)
         faulthandler.cancel_dump_traceback_later()
 
     def explain(self) -> list[str]:
-        """Undo what may explain an error; what it was, for a person."""
+        """Undo the changes that may explain an error, and return their descriptions."""
         changed = []
-        # First, and by nothing that is looked up among them: all that follows calls them.
+        # First, and without calling any built-in: all the code below calls them.
         if not self._builtins.items() <= _BUILTINS.items():
             _BUILTINS.update(self._builtins)
             changed.append("built-in functions")
@@ -95,7 +96,7 @@ class Interpreter:
 def _folder() -> str | None:
     try:
         return os.getcwd()
-    except OSError:  # it is gone
+    except OSError:  # it was deleted
         return None
 
 
@@ -110,7 +111,7 @@ def _raised_warnings() -> list[Any]:
 
 
 def _raise_warnings(wanted: list[Any]) -> None:
-    """Those that are printed or ignored stay as they are: they only speak more or less."""
+    """Restore the filters that raise. Those that print or ignore stay: they only change the output."""
     warnings.filters[:] = [e for e in warnings.filters if e[0] != "error" or e in wanted]  # type: ignore[index]
     warnings._filters_mutated()  # type: ignore[attr-defined]
 
@@ -131,7 +132,7 @@ def _limits() -> dict[str, tuple[int, int]]:
 
 def _set_limits(wanted: dict[str, tuple[int, int]]) -> None:
     for name, limits in wanted.items():
-        with contextlib.suppress(ValueError, OSError):  # a lower hard limit is there to stay
+        with contextlib.suppress(ValueError, OSError):  # a lowered hard limit cannot be raised again
             resource.setrlimit(getattr(resource, name), limits)
 
 
@@ -161,7 +162,7 @@ def _set_handlers(wanted: dict[int, Any]) -> None:
 
 
 def _functions() -> dict[tuple[str, str], Any]:
-    """Functions and classes of the modules that are there: what a patch puts another one in the place of."""
+    """Functions and classes of the loaded modules: what a patch may have replaced."""
     return {
         (module, name): value
         for module, held in list(sys.modules.items())
@@ -183,7 +184,7 @@ def _unpatched(before: dict[tuple[str, str], Any], now: dict[tuple[str, str], An
 
 
 def _is_patch(value: Any) -> bool:
-    """Whether that stands in a function's place by a contract's doing: an import may replace some as well."""
+    """Whether a contract has put ``value`` in a function's place; an import may replace functions too."""
     return not callable(value) or (getattr(value, "__module__", None) or "").startswith(CONTRACT_MODULES)
 
 

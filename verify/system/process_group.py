@@ -1,4 +1,4 @@
-"""End a child process with everything that it started, also what left its process group."""
+"""Ends a child process with all its descendants, including those that left its process group."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import subprocess
 from pathlib import Path
 
 GRACE_SECONDS = 3.0
-"""Between the request to end and the kill: a tool uses it to write its log."""
+"""Between SIGTERM and SIGKILL, for a tool to write its log."""
 
 DRIVER_SECONDS = 30.0
-"""A killed process may wait in the driver; after this it is left behind."""
+"""How long to wait for a killed process that is stuck in the driver."""
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """Reap ``process``; if it still runs, ask its group to end, then kill the group and its descendants.
+    """Reap ``process``; if it still runs, send its group SIGTERM, then SIGKILL to the group and descendants.
 
     The process must lead its own session (``start_new_session=True``), so that its group is not ours.
     """
@@ -30,14 +30,14 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
     with contextlib.suppress(subprocess.TimeoutExpired):
-        # A process that waits in the driver ends when the driver lets it; the suite does not wait for that.
+        # A process stuck in the driver ends when the driver returns; the suite does not wait longer.
         process.wait(DRIVER_SECONDS)
     if process.stdout is not None:
         process.stdout.close()
 
 
 def end_descendants() -> None:
-    """Kill everything that this process has started."""
+    """Kill all descendants of this process."""
     for pid in descendants(os.getpid()):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all: made beside their place, then renamed into it."""
+"""Publishes files and folders atomically: they are written beside their target, then renamed."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 
 
 def publish_text(file: Path, text: str) -> None:
-    """Write a UTF-8 file that readers never meet half written; one that is there is replaced."""
+    """Write a UTF-8 file atomically, replacing any existing one."""
     fresh = file.with_name(f"{file.name}.{os.getpid()}")
     fresh.write_text(text, encoding="utf-8")
     fresh.rename(file)
 
 
 def publish_folder(made: Path, target: Path) -> bool:
-    """Rename a finished folder of the same file system; False when another one with files has the name."""
+    """Rename a finished folder on the same file system; False if ``target`` exists and is not empty."""
     try:
         made.rename(target)
     except OSError:

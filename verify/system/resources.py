@@ -1,4 +1,4 @@
-"""Where the project's own files are: in a checkout beside the package, in a wheel inside it."""
+"""Locates the project's own files: beside the package in a checkout, inside it in a wheel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders for what is temporary, each locked by its owner: what a killed one leaves, the next run deletes."""
+"""Temporary folders, each locked by its owner, so that the next run deletes what a killed one left."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 PREFIX = "verify-"
 PLAIN = re.compile(r"[\w.+@%=/-]+")
-"""A path that a shell, a compiler and the loader take for one name."""
+"""A path that shells, compilers and the loader treat as one word."""
 
 _LOCK = ".owner"
 _held: list[int] = []
@@ -21,7 +21,7 @@ _plain: list[Path] = []
 
 
 def make_scratch(below: str | None = None) -> Path:
-    """A new folder in ``below``, by default the system's for temporary files; this process's for its life."""
+    """Create a folder in ``below``, by default the system's temporary folder, owned by this process."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=below))
         lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
@@ -30,11 +30,11 @@ def make_scratch(below: str | None = None) -> Path:
             if os.path.samestat(os.stat(folder / _LOCK), os.fstat(lock)):
                 _held.append(lock)
                 return folder
-        os.close(lock)  # somebody who sweeps was quicker
+        os.close(lock)  # another process's sweep deleted it first
 
 
 def sweep_scratch(below: str | None = None) -> None:
-    """Delete such folders of this user whose owner has ended."""
+    """Delete this user's scratch folders whose owner has ended."""
     place = below or tempfile.gettempdir()
     with contextlib.suppress(OSError), os.scandir(place) as entries:
         mine = [
@@ -55,7 +55,7 @@ def sweep_scratch(below: str | None = None) -> None:
 
 
 def plain_folder() -> Path:
-    """The folder for temporary files, or, where its path is more than a plain name, one of this process's."""
+    """The system's temporary folder, or, if its path needs quoting, a scratch folder whose path does not."""
     usual = tempfile.gettempdir()
     if PLAIN.fullmatch(usual):
         return Path(usual)
@@ -67,12 +67,12 @@ def plain_folder() -> Path:
                 atexit.register(shutil.rmtree, _plain[0], ignore_errors=True)
                 break
         else:
-            raise OSError(f"{usual!r} is no plain name for a folder: set TMPDIR to another one")
+            raise OSError(f"the temporary folder {usual!r} needs quoting: set TMPDIR to a plain path")
     return _plain[0]
 
 
 def plain_link(file: Path) -> Path:
-    """A file by a path that the loader takes for one name, through a link to its folder where it must."""
+    """A path of ``file`` that the loader treats as one word, through a link to its folder where necessary."""
     if PLAIN.fullmatch(str(file.parent)):
         return file
     link = plain_folder() / f"linked-{os.getpid()}-{abs(hash(file.parent)):x}"

@@ -1,11 +1,11 @@
-"""Modules of Python that a file of the same name stands in front of, on ``PYTHONPATH`` say."""
+"""Finds modules of Python's standard library that a file of the same name shadows."""
 
 import os
 import sys
 
 
 def shadowed() -> str:
-    """``json is /path/json.py, not Python's own``, of the first such module that was imported, or empty."""
+    """For example ``json is /path/json.py, not Python's own``: the first shadowed module, or empty."""
     own = os.path.dirname(os.__file__) + os.sep
     for name in sorted(sys.stdlib_module_names & sys.modules.keys()):
         file = getattr(sys.modules[name], "__file__", None)

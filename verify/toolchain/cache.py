@@ -1,11 +1,11 @@
-"""The build cache: finished directories, named by a digest of everything that went into them.
+"""The build cache: finished directories, each named by a digest of all inputs of its build.
 
-An entry is built in a directory of its own and renamed into place, so what has its name is whole, whenever a
-process is killed. A file lock a key makes several processes wait for one build instead of repeating it; the
-lock dies with its holder. Each entry lists its files with their digests, and one that differs is built again.
+An entry is built in a temporary directory and renamed into place, so it is complete even if a process is
+killed. One file lock per key makes concurrent processes wait for one build instead of repeating it; the lock
+dies with its holder. Each entry lists its files with their digests; if one differs, the entry is rebuilt.
 
-A binary from the cache is run, so nothing is taken that another user could have put there. Nothing is deleted
-but what has a place and a name of an entry, and no link is followed on the way.
+Binaries from the cache are executed, so nothing that another user could have written is accepted. Only paths
+with the place and name of an entry are ever deleted, and no link is followed on the way.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from pathlib import Path
 import filelock
 
 DEFAULT_LIMIT_BYTES = 4 << 30
-"""Least recently used entries go when the cache grows past this; VERIFY_CACHE_BYTES sets another limit."""
+"""Least recently used entries are deleted beyond this size; VERIFY_CACHE_BYTES sets another limit."""
 
 KINDS = (
     *("core", "harness", "interposer", "machine", "machine-object", "machine-program", "program"),
     *("sanitizer", "tripwire", "unpacked", "fake-runtime", "host-reader", "known-programs", "mutant"),
 )
-"""Folders of the cache. What else is in it is nobody's business here."""
+"""Folders of the cache. Anything else in it is left alone."""
 
 _STAMP, _CONTENTS = ".used", ".contents"
 _ENTRY = re.compile(r"[0-9a-f]{32}")
@@ -45,7 +45,7 @@ _tidied: set[Path] = set()
 
 
 def cache_folder() -> Path:
-    """Where entries are: VERIFY_CACHE, else ``kernel-verify`` in the user's cache folder."""
+    """The cache's folder: VERIFY_CACHE, else ``kernel-verify`` in the user's cache folder."""
     named = os.environ.get("VERIFY_CACHE")
     if named:
         return Path(named).absolute()
@@ -55,7 +55,7 @@ def cache_folder() -> Path:
 
 
 def digest(parts: Iterable[str | bytes]) -> str:
-    """A key of 32 hexadecimal digits; a byte that moves from one part to the next changes it."""
+    """A key of 32 hexadecimal digits; part boundaries count."""
     state = hashlib.sha256()
     for part in parts:
         data = os.fsencode(part) if isinstance(part, str) else part
@@ -64,13 +64,13 @@ def digest(parts: Iterable[str | bytes]) -> str:
 
 
 def cached(kind: str, key: str, build: Callable[[Path], None]) -> tuple[Path, bool]:
-    """The finished directory of ``key``, and whether it was there already.
+    """The finished directory of ``key``, and whether it existed already.
 
-    kind: one of KINDS. build: fills an empty directory; what it raises is passed on, and no entry is left.
-    The entry stays while this process runs. Raises ValueError for a cache that cannot be used or believed.
+    kind: one of KINDS. build: fills an empty directory; what it raises propagates, and leaves no entry.
+    The entry is kept while this process runs. Raises ValueError if the cache cannot be used or trusted.
     """
     assert kind in KINDS and _ENTRY.fullmatch(key), (kind, key)
-    limit = limit_bytes()  # a wrong setting is told at once, not when the cache is next trimmed
+    limit = limit_bytes()  # report a wrong setting at once, not when the cache is next trimmed
     root = _usable(cache_folder())
     folder, locks = _usable(root / kind), _usable(root / "locks")
     entry = folder / key
@@ -84,7 +84,7 @@ def cached(kind: str, key: str, build: Callable[[Path], None]) -> tuple[Path, bo
     with filelock.FileLock(locks / f"{kind}-{key}.lock"):
         if _hit(entry):
             return entry, True
-        for left in folder.glob(f"{key}.*.partial"):  # whoever has the lock is the only one who builds it
+        for left in folder.glob(f"{key}.*.partial"):  # the lock's holder is the only builder
             _delete(left)
         if os.path.lexists(entry):
             _set_aside(entry)
@@ -98,13 +98,13 @@ def cached(kind: str, key: str, build: Callable[[Path], None]) -> tuple[Path, bo
             _delete(partial)
             raise
         if not _hit(entry):
-            raise ValueError(f"{entry}: does not hold what was built: set VERIFY_CACHE to another folder")
+            raise ValueError(f"{entry}: files changed while being built: set VERIFY_CACHE to another folder")
     trim_cache(entry, limit)
     return entry, False
 
 
 def is_cached(kind: str, key: str) -> bool:
-    """Whether the entry is there."""
+    """Whether the entry exists."""
     return (cache_folder() / kind / key).is_dir()
 
 
@@ -117,9 +117,9 @@ def limit_bytes() -> int:
 
 
 def trim_cache(keep: Path | None = None, limit: int | None = None) -> int:
-    """Delete least recently used entries until the cache fits its limit; bytes freed.
+    """Delete least recently used entries until the cache fits its limit; returns the bytes freed.
 
-    What a process that runs has used stays, and so does ``keep``. What killed builds have left goes.
+    Entries used by a running process stay, and so does ``keep``. Leftovers of killed builds are deleted.
     """
     if limit is None:
         limit = limit_bytes()
@@ -136,13 +136,13 @@ def trim_cache(keep: Path | None = None, limit: int | None = None) -> int:
 
 
 def clean_cache() -> int:
-    """Delete every entry that no process uses; bytes freed."""
+    """Delete every entry that no running process uses; returns the bytes freed."""
     _delete_partials()
     return sum(size for _, size, path in _entries() if _remove(path))
 
 
 def _usable(folder: Path) -> Path:
-    """The folder, made when it is missing. Raises ValueError when others may have written what is in it."""
+    """Return the folder, created if missing. Raises ValueError if others may have written its contents."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         link, status = folder.lstat(), folder.stat()
@@ -158,23 +158,23 @@ def _usable(folder: Path) -> Path:
 
 
 def _hit(entry: Path) -> bool:
-    """Whether the entry is there and whole; it is then held for this process, and used now.
+    """Whether the entry exists and is intact; if so, it is held for this process and its last use is now.
 
-    Raises ValueError for one that others may have written.
+    Raises ValueError if others may have written it.
     """
     try:
         status = entry.lstat()
     except OSError:
         return False
     if status.st_uid != os.geteuid() or (stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_IWOTH):
-        raise ValueError(f"{entry}: others may have written it: delete it, or set VERIFY_CACHE")
+        raise ValueError(f"{entry}: other users may have written it: delete it, or set VERIFY_CACHE")
     if not stat.S_ISDIR(status.st_mode) or not _hold(entry):
         return False
     return _is_whole(entry)
 
 
 def _hold(entry: Path) -> bool:
-    """Keep the entry from being trimmed while this process runs; False when it is just being removed."""
+    """Keep the entry from being trimmed while this process runs; False if it is being removed right now."""
     stamp = entry / _STAMP
     with _state, contextlib.suppress(OSError):
         if entry not in _held or not _is_open_at(_held[entry], stamp):
@@ -203,7 +203,7 @@ def _is_open_at(descriptor: int, path: Path) -> bool:
 
 
 def _is_whole(entry: Path) -> bool:
-    """Whether the entry's files are those that were built. They are read once, and when they look changed."""
+    """Whether the entry's files are those that were built; they are read once, and again when changed."""
     try:
         listed = json.loads((entry / _CONTENTS).read_text())
         seen = [(name, *_look(entry / name)) for name in sorted(listed)]
@@ -220,7 +220,7 @@ def _is_whole(entry: Path) -> bool:
 def _look(file: Path) -> tuple[int, ...]:
     status = file.lstat()
     if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & stat.S_IWOTH:
-        raise ValueError(f"{file}: is no file of this entry's")
+        raise ValueError(f"{file}: not a file that this entry's build made")
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_mode
 
 
@@ -233,7 +233,7 @@ def _contents(folder: Path, names: Iterable[str] | None = None) -> dict[str, str
 
 
 def _kinds() -> Iterator[Path]:
-    """The folders that hold entries, links and other users' left out."""
+    """The folders that hold entries, except links and other users' folders."""
     root = cache_folder()
     for kind in KINDS:
         if _is_own_folder(root / kind):
@@ -274,7 +274,7 @@ def _size(folder: Path | str) -> int:
 
 
 def _remove(entry: Path) -> bool:
-    """Delete an entry that nobody builds or uses; whether it is gone."""
+    """Delete an entry unless a process builds or uses it; returns whether it was deleted."""
     with _key_lock(entry.parent.name, entry.name) as free:
         if not free:
             return False
@@ -285,12 +285,12 @@ def _remove(entry: Path) -> bool:
                 return False
             _set_aside(entry)
             return True
-        _set_aside(entry)  # without its stamp nobody can use it
+        _set_aside(entry)  # without its stamp, no process can use it
         return True
 
 
 def _set_aside(entry: Path) -> None:
-    """Rename it first, so that nobody meets half of it."""
+    """Delete an entry, renamed first so that no process sees half of it."""
     doomed = entry.with_name(f"{entry.name}.{os.getpid()}.partial")
     with contextlib.suppress(OSError):
         entry.rename(doomed)
@@ -306,7 +306,7 @@ def _delete(path: Path) -> None:
 
 
 def _delete_partials() -> None:
-    """What killed builds and removals have left: their locks are free."""
+    """Delete the leftovers of killed builds and removals: those whose locks are free."""
     for kind in _kinds():
         for left in kind.iterdir():
             found = _PARTIAL.fullmatch(left.name)
@@ -318,7 +318,7 @@ def _delete_partials() -> None:
 
 @contextlib.contextmanager
 def _key_lock(kind: str, key: str) -> Iterator[bool]:
-    """The lock of one key, without a wait: whether it was free."""
+    """Try to take the lock of one key, without waiting; yields whether it was free."""
     lock = filelock.FileLock(cache_folder() / "locks" / f"{kind}-{key}.lock", timeout=0)
     try:
         lock.acquire()

@@ -1,8 +1,8 @@
-"""Runs nvcc: where nothing that a person has named reaches its shell, and asking first what it would read.
+"""Runs nvcc so that no user-chosen path reaches its shell, and finds out beforehand what it would read.
 
-nvcc passes each of its steps to a shell, with the names of folders and files in double quotes, and takes
-lists apart at commas. So it works in a folder of a plain name, and a path that is more than a plain name is
-given as a link of one. In a command such paths are ``Path`` objects.
+nvcc passes each of its steps to a shell, with file names in double quotes, and splits lists at commas. So it
+runs in a folder whose path needs no quoting, and any path that would need quoting is passed as a symbolic
+link with a plain name. In a command such paths are ``Path`` objects.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ _HOST_PASS = tuple(
     for name in ("__CUDA_ARCH__", "CUDA_DOUBLE_MATH_FUNCTIONS", "__CUDA_ARCH_SPECIFIC__")
     for word in ("-Xcompiler", f"-U{name}")
 )
-"""nvcc's preprocessor alone takes a pass for the device, not the host's."""
+"""nvcc -E preprocesses for the device; these undefine its macros, which gives the host's pass."""
 
 
 class BuildError(RuntimeError):
-    """A harness that does not compile, or cannot be compiled here; the message is the compiler's own."""
+    """A program does not compile, or cannot be compiled here; the message is the compiler's own."""
 
 
 class StoppedError(BuildError):
-    """A compile that was ended, or never begun, because another one of its build had failed."""
+    """A compile that was stopped, or never started, because another one of its build had failed."""
 
 
 class Compilers:
-    """The compilers of one build: the first that fails ends the others."""
+    """The compiler processes of one build: the first failure stops the others."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -56,7 +56,7 @@ class Compilers:
         self.failed = False
 
     def stop(self) -> None:
-        """End those that run; none is begun any more."""
+        """Stop the running compilers; no more will be started."""
         with self._lock:
             self.failed = True
             running = tuple(self._running)
@@ -65,7 +65,10 @@ class Compilers:
                 os.killpg(process.pid, signal.SIGTERM)
 
     def run(self, command: Sequence[str], folder: Path, environment: dict[str, str]) -> tuple[int, str]:
-        """Exit code and words of one compiler. Raises StoppedError, and OSError when it cannot be started."""
+        """Run one compiler; returns its exit code and output.
+
+        Raises StoppedError, and OSError when it cannot be started.
+        """
         if self.failed:
             raise StoppedError("another file did not compile")
         how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
@@ -73,7 +76,7 @@ class Compilers:
             with self._lock:
                 self._running.add(process)
             try:
-                printed, said = process.communicate()
+                printed, errors = process.communicate()
             finally:
                 with self._lock:
                     self._running.discard(process)
@@ -82,18 +85,18 @@ class Compilers:
             raise StoppedError("another file did not compile")
         if process.returncode:
             self.stop()
-        return process.returncode, (said + printed).decode(errors="replace").strip()
+        return process.returncode, (errors + printed).decode(errors="replace").strip()
 
 
 @contextlib.contextmanager
 def compile_folder() -> Iterator[Path]:
-    """A fresh folder of a plain name. nvcc's own temporary files go there too, so that a kill leaves none."""
+    """A new folder with a plain name. nvcc's temporary files go there too, so that a kill leaves none."""
     with tempfile.TemporaryDirectory(prefix="verify-compile-", dir=plain_folder()) as name:
         yield Path(name)
 
 
 def plain_name(path: Path, folder: Path) -> str:
-    """The path as a shell may see it: itself, or through a link in ``folder``, which the compiler runs in."""
+    """A form of ``path`` that is safe in a shell: itself, or a link in ``folder``, the working directory."""
     if PLAIN.fullmatch(str(path)):
         return str(path)
     parts = path.absolute().parts
@@ -107,13 +110,13 @@ def plain_name(path: Path, folder: Path) -> str:
 
 
 def is_includable(path: str) -> bool:
-    """Whether an ``#include`` with quotation marks names just this file."""
+    """Whether ``#include "path"`` names exactly this file."""
     return not any(character in '"\\' or ord(character) < 32 for character in path)
 
 
 def plain_source(source: Path, folder: Path) -> str | Path:
-    """What to compile in ``folder`` for ``source``: itself, or a file of a plain name that includes it by its
-    own, since messages and line information give that."""
+    """What to compile in ``folder`` for ``source``: itself, or a file with a plain name that includes it by
+    its real one, since messages and line information then give the real name."""
     if PLAIN.fullmatch(str(source)) or not is_includable(str(source)):
         return source
     (folder / "program.cu").write_bytes(b'#include "' + os.fsencode(source) + b'"\n')
@@ -123,40 +126,40 @@ def plain_source(source: Path, folder: Path) -> str | Path:
 def run_compiler(
     command: Command, folder: Path, tools: Toolchain, what: str, compilers: Compilers | None = None
 ) -> None:
-    """Run nvcc in ``folder``, a :func:`compile_folder`. Raises BuildError with its output when it fails."""
+    """Run nvcc in ``folder``, a :func:`compile_folder`. Raises BuildError with its output if it fails."""
     words = [plain_name(word, folder) if isinstance(word, Path) else word for word in command]
     compilers = compilers or Compilers()
     try:
-        code, said = compilers.run(words, folder, compiler_environment(tools, folder))
+        code, output = compilers.run(words, folder, compiler_environment(tools, folder))
     except OSError as error:
         raise BuildError(f"{what} does not build: {words[0]}: {error.strerror}") from None
     if code != 0:
-        raise BuildError(f"{what} does not build (exit {code}):\n{in_real_names(said, folder)}")
+        raise BuildError(f"{what} does not build (exit {code}):\n{in_real_names(output, folder)}")
 
 
-def in_real_names(said: str, folder: Path) -> str:
-    """A compiler's words with the real names of what it saw by a plain one."""
+def in_real_names(output: str, folder: Path) -> str:
+    """A compiler's output with the names of links in ``folder`` replaced by the real names."""
     for link in folder.glob("named-*"):
-        said = said.replace(link.name, os.readlink(link))
-    return said
+        output = output.replace(link.name, os.readlink(link))
+    return output
 
 
 def compiler_environment(tools: Toolchain, folder: Path) -> dict[str, str]:
-    """The toolchain's, with temporary files in ``folder`` and programs that find their runtime by themselves.
+    """The toolchain's environment, with temporary files in ``folder`` and a run path to the CUDA runtime.
 
-    By a run path, since LD_LIBRARY_PATH comes before it: so another device may stand in.
+    A run path, since LD_LIBRARY_PATH takes precedence over it: so another device can be substituted.
     """
     own = {"TMPDIR": str(folder), "LD_RUN_PATH": str(tools.library or "")}
     return {**tools.environment(), **own}
 
 
 def preprocessed(commands: Sequence[Command], folder: Path, tools: Toolchain, what: str) -> list[bytes]:
-    """All that a compile reads, as a key for what it makes: the text of each of its passes and its steps.
+    """All inputs of a compile, as a key of its result: the preprocessed text of each pass, and the steps.
 
-    What the compiler reads only it can say: headers are named by macros, or asked for with __has_include.
-    commands: the compile up to its source, once for each architecture with that one first, for nvcc's
-    preprocessor takes no other.
-    Raises BuildError with its output when it fails.
+    Only the compiler knows what it reads: headers are named by macros, or probed with __has_include.
+    commands: the compile command up to its source, once for each architecture with that architecture first,
+    the one that nvcc's preprocessor uses.
+    Raises BuildError with the compiler's output if it fails.
     """
     environment = compiler_environment(tools, folder)
     how: dict[str, Any] = {"cwd": folder, "env": environment, "stdin": subprocess.DEVNULL}
@@ -170,19 +173,19 @@ def preprocessed(commands: Sequence[Command], folder: Path, tools: Toolchain, wh
         words = [plain_name(word, folder) if isinstance(word, Path) else word for word in command]
         done = subprocess.run(words, capture_output=True, check=False, **how)
         if done.returncode != 0:
-            said = (done.stderr or done.stdout).decode(errors="replace").strip()
-            told = in_real_names(said, folder)
-            raise BuildError(f"{what} does not build (exit {done.returncode}):\n{told}")
+            output = (done.stderr or done.stdout).decode(errors="replace").strip()
+            message = in_real_names(output, folder)
+            raise BuildError(f"{what} does not build (exit {done.returncode}):\n{message}")
         read.append(done.stdout)
-    # Its steps show what an options file holds; they name the folder and temporary files.
+    # The dry run shows the contents of options files; it also names the folder and temporary files.
     read.append(_TEMPORARY.sub(b"", done.stderr.replace(os.fsencode(folder), b"")))
     if any(b".incbin" in text for text in read):
-        read.append(time.time_ns().to_bytes(8))  # the assembler reads a file that nobody else sees
+        read.append(time.time_ns().to_bytes(8))  # the assembler reads a file that only it sees
     return read
 
 
 def files_read(texts: Sequence[bytes], folder: Path) -> list[Path]:
-    """The files that preprocessed texts name as their sources, in order."""
+    """The source files that the line markers of preprocessed texts name, in order."""
     names: dict[bytes, None] = {}
     for text in texts:
         names.update(dict.fromkeys(_MARKER.findall(text)))

@@ -1,10 +1,10 @@
-"""Compiles the CPU device with the host's g++, once for this processor, into the build cache.
+"""Compiles the CPU device with the host's g++, once per processor type, into the build cache.
 
 ``python -m verify.toolchain.machine_build`` prints ``compile_commands.json``, for editors and clangd.
 
-Every source file becomes a cache entry of its own, so a killed build goes on where it was and a changed file
-costs one compile. The result is a folder with ``libcudart.so.13``, to be put on the loader's path of the
-program that is to run on the CPU device, and of nothing else.
+Each source file has a cache entry of its own, so a killed build resumes where it was and a changed file
+costs one compile. The result is a folder with ``libcudart.so.13``, which goes on the loader's path of the
+program that is to run on the CPU device, and of no other program.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ FLAGS = (
     "-fPIC",
     "-g1",
     "-pthread",
-    # The machine's arithmetic is PTX's: no fused operation that the PTX does not ask for, no reordering.
+    # The machine's arithmetic must be PTX's: no fused operation that the PTX does not contain, no reordering.
     "-ffp-contract=off",
     "-fno-math-errno",
-    # Nothing looks at floating-point exceptions; without this, selections by comparison are not vectorised.
+    # Nothing reads floating-point exceptions; without this flag, compare-and-select is not vectorised.
     "-fno-trapping-math",
     "-fvisibility-inlines-hidden",
-    # Kept beside each object, and no error: a newer compiler warns of more. The suite's tests read them.
+    # Stored beside each object, and not errors, since newer compilers warn about more; the tests read them.
     "-Wall",
     "-Wextra",
     "-Wshadow",
 )
 
 WARNINGS = "warnings.txt"
-"""What the compiler wrote about a source file that compiled, beside what was made of it; mostly empty."""
+"""The compiler's warnings about a source file, kept beside its object; usually empty."""
 
 STANDARD_HEADERS = (
     *("algorithm", "array", "atomic", "bit", "charconv", "chrono", "cmath", "condition_variable", "cstddef"),
@@ -63,10 +63,10 @@ STANDARD_HEADERS = (
     *("mutex", "new", "optional", "set", "shared_mutex", "span", "sstream", "stdexcept", "string"),
     *("string_view", "thread", "type_traits", "unordered_map", "utility", "vector"),
 )
-"""Put in front of every source file. Reading them is a third of a whole compile, which precompiles them."""
+"""Included before every source file. Parsing them takes a third of a full build, so that precompiles them."""
 
 FEW_FILES = 6
-"""Files whose compile is over before the headers would be precompiled."""
+"""Up to this many files compile faster without a precompiled header."""
 
 _OWN_WARNING = re.compile(r"^.*/machine/.*\.[ch]pp:\d+:\d+: warning: .*$", re.MULTILINE)
 
@@ -76,15 +76,15 @@ _UNFOLLOWED = re.compile(
     rb"|^[ \t]*#[ \t]*(?:\\\n|/\*)[^\n]*|^[^\n]*\.incbin[^\n]*",
     re.MULTILINE,
 )
-"""What reads a file that the line above does not show: it has no place in the machine's sources."""
+"""Ways to read a file that ``_INCLUDE`` does not match; the machine's sources may not use them."""
 
 
 class MachineBuildError(RuntimeError):
-    """The CPU device cannot be compiled here; the first line says why, the rest is the compiler's."""
+    """The CPU device cannot be compiled here; the first line says why, the rest is the compiler's output."""
 
 
 def machine_library(progress: Progress | None = None) -> Path:
-    """The finished ``libcudart.so.13``, compiled unless the cache has it, by a path that the loader takes.
+    """The path of ``libcudart.so.13``, compiled unless cached; the loader's path variables can hold it.
 
     Safe under concurrent use and killed runs. Raises MachineBuildError.
     """
@@ -108,9 +108,9 @@ def machine_library(progress: Progress | None = None) -> Path:
 def machine_program(
     source: Path, folders: Sequence[str] = FOLDERS[:-1], progress: Progress | None = None
 ) -> Path:
-    """A program of the machine's own, such as a test: ``source`` linked with the parts in ``folders``.
+    """A program that uses the machine directly, such as a test: ``source`` linked with ``folders``.
 
-    By default everything but the runtime. Raises MachineBuildError.
+    By default all folders but the runtime's. Raises MachineBuildError.
     """
     source = source.resolve()  # the compiler runs in another folder
     plan = _plan(tuple(folders))
@@ -163,7 +163,7 @@ _planning = threading.Lock()
 
 
 def _plan(folders: tuple[str, ...]) -> _Plan:
-    """Worked out once a process, though every job asks, and several at the same time."""
+    """Computed once per process, though every job asks for it, several of them concurrently."""
     with _planning:
         return _planned(folders)
 
@@ -178,7 +178,7 @@ def _planned(folders: tuple[str, ...]) -> _Plan:
     include = _cuda_include(tools)
     chosen = (*FLAGS, *processor_flags(str(tools.gxx)))
     flags = (*chosen, f"-I{folder}", "-isystem", str(include))
-    # Not the folders: another checkout or environment with the same texts shares what is built.
+    # Without the folders' paths, so that another checkout with the same sources shares the build.
     identity = (tools.gxx_version, *chosen, *STANDARD_HEADERS, processor())
     version = (include / "cuda_runtime_api.h").read_bytes()
     read: dict[Path, tuple[bytes, list[Path]]] = {}
@@ -188,7 +188,7 @@ def _planned(folders: tuple[str, ...]) -> _Plan:
 
 @cache
 def processor_flags(gxx: str) -> tuple[str, ...]:
-    """``-march=native`` where the compiler knows this processor, else nothing: slower, but right."""
+    """``-march=native`` if the compiler supports this processor, else nothing: slower, but correct."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "probe.cpp"
         source.write_text("int main() { return 0; }\n")
@@ -199,7 +199,7 @@ def processor_flags(gxx: str) -> tuple[str, ...]:
 
 @cache
 def processor() -> str:
-    """What ``-march=native`` means here: the processor's feature flags, since a cache may be shared."""
+    """What ``-march=native`` stands for: the processor's feature flags, since hosts may share a cache."""
     try:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:
@@ -221,9 +221,9 @@ def _cuda_include(tools: Toolchain) -> Path:
 def _closure(
     source: Path, root: Path, read: dict[Path, tuple[bytes, list[Path]]] | None = None
 ) -> list[bytes]:
-    """The texts of a source file and of all that it includes by quotes, however deep, with their names.
+    """The names and texts of a source file and of all that it includes with quotes, transitively.
 
-    read: the files that were read before, with what they include; headers are shared by nearly all.
+    read: files read before, with their includes, since nearly all sources share their headers.
     """
     read = {} if read is None else read
     seen: set[Path] = set()
@@ -237,7 +237,7 @@ def _closure(
             text = file.read_bytes()
             if unfollowed := _UNFOLLOWED.search(text):
                 line = unfollowed[0].decode(errors="replace").strip()
-                raise MachineBuildError(f"{file}: {line!r}: only a plain #include is seen by the build")
+                raise MachineBuildError(f"{file}: {line!r}: the build follows only a plain #include")
             names = [name.decode() for name in _INCLUDE.findall(text)]
             beside = {os.path.normpath(start / name) for name in names for start in (file.parent, root)}
             read[file] = (text, [Path(path) for path in beside if os.path.isfile(path)])
@@ -247,13 +247,13 @@ def _closure(
 
 def _compile_all(plan: _Plan, progress: Progress | None) -> list[Path]:
     tools, flags, keys, folder = plan.tools, plan.flags, plan.keys, plan.folder
-    say = progress or (lambda line: print(line, file=sys.stderr, flush=True))
+    report = progress or (lambda line: print(line, file=sys.stderr, flush=True))
     started = time.monotonic()
-    done, said = 0, -PROGRESS_SECONDS
+    done, reported = 0, -PROGRESS_SECONDS
     compilers = Compilers()
 
     def compile_one(source: Path) -> Path:
-        nonlocal done, said
+        nonlocal done, reported
 
         def build(entry: Path) -> None:
             command = (str(tools.gxx), *flags, "-include", str(headers), "-c", str(source), "-o", "object.o")
@@ -264,12 +264,12 @@ def _compile_all(plan: _Plan, progress: Progress | None) -> list[Path]:
         entry, hit = cached("machine-object", keys[source], build)
         done += 1
         elapsed = time.monotonic() - started
-        if not hit and elapsed - said >= PROGRESS_SECONDS:
-            said = elapsed
-            say(f"compiling the CPU device, once for this processor: {done} of {len(keys)} files")
+        if not hit and elapsed - reported >= PROGRESS_SECONDS:
+            reported = elapsed
+            report(f"compiling the CPU device, once for this processor: {done} of {len(keys)} files")
         return entry / "object.o"
 
-    # The largest files first: the last compile to end decides.
+    # Largest files first, since the last compile to finish determines the total time.
     order = sorted(keys, key=lambda source: -source.stat().st_size)
     missing = sum(not is_cached("machine-object", key) for key in keys.values())
     with (
@@ -279,7 +279,7 @@ def _compile_all(plan: _Plan, progress: Progress | None) -> list[Path]:
         headers = Path(scratch) / "standard.hpp"
         headers.write_text("".join(f"#include <{name}>\n" for name in STANDARD_HEADERS))
         if missing > FEW_FILES:
-            say(f"compiling the CPU device, once for this processor: {missing} files")
+            report(f"compiling the CPU device, once for this processor: {missing} files")
             precompile = (*flags, "-x", "c++-header", str(headers), "-o", f"{headers}.gch")
             _run((str(tools.gxx), *precompile), Path(scratch), "the standard headers")
         compiling = [pool.submit(compile_one, source) for source in order]
@@ -288,7 +288,7 @@ def _compile_all(plan: _Plan, progress: Progress | None) -> list[Path]:
             try:
                 one.result()
             except StoppedError as error:
-                stopped = error  # by one that failed, which tells why
+                stopped = error  # the compile that failed raises the cause
             except BaseException:
                 compilers.stop()
                 raise

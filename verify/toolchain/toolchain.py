@@ -2,7 +2,7 @@
 
 Wheels land under ``nvidia/cu13`` in site-packages. Their runtime has ``libcudart.so.13`` without the
 ``libcudart.so`` that ``-cudart shared`` looks for, hence the other way of linking. Nothing here runs a CUDA
-program; versions come from the tools' own ``--version``.
+program; versions come from each tool's ``--version``.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class ToolchainError(RuntimeError):
 
 @dataclass(frozen=True)
 class Toolchain:
-    """What was found. Paths are None where a part is missing, and ``missing`` says so in one line each.
+    """The tools that were found. Paths are None where a tool is missing, with one line in ``missing``.
 
-    origin: whether nvcc comes from wheels or from the system. version: of nvcc, "13.5". root: what nvcc's
-    own folder is in (``nvidia/cu13``, ``/usr/local/cuda``). library: the folder of ``libcudart.so.13``.
-    nvtx: the folder that holds ``nvtx3/`` when the compiler does not find it by itself.
-    sanitizer_version: "2026.4.0.0".
+    origin: whether nvcc comes from wheels or from the system. version: nvcc's, such as "13.5". root: the
+    toolkit's folder (``nvidia/cu13``, ``/usr/local/cuda``). library: the folder of ``libcudart.so.13``.
+    nvtx: the folder that holds ``nvtx3/``.
+    sanitizer_version: such as "2026.4.0.0".
     """
 
     origin: Origin
@@ -68,17 +68,17 @@ class Toolchain:
 
     @property
     def release(self) -> tuple[int, int]:
-        """nvcc's version as numbers, (0, 0) when there is none."""
+        """nvcc's version as numbers, (0, 0) if there is no nvcc."""
         found = re.match(r"(\d+)\.(\d+)", self.version)
         return (int(found[1]), int(found[2])) if found else (0, 0)
 
     def require_build(self) -> None:
-        """Raises ToolchainError with what is missing."""
+        """Raise ToolchainError, naming what is missing, if a harness cannot be built."""
         if not self.can_build:
             raise ToolchainError("cannot compile: " + "; ".join(self.missing.values()))
 
     def link_flags(self) -> tuple[str | Path, ...]:
-        """Flags that link a program to the shared runtime, so that a device may replace it."""
+        """Flags that link a program to the shared CUDA runtime, so that a device may substitute its own."""
         assert self.library is not None
         if (self.library / "libcudart.so").exists():
             return ("-cudart", "shared", "-L", self.library)
@@ -89,14 +89,14 @@ class Toolchain:
         return ("-I", self.nvtx) if self.nvtx is not None else ()
 
     def environment(self) -> dict[str, str]:
-        """What a compile needs: g++ and nvcc on the path, and nothing of the caller's compiler settings."""
+        """A compile's environment: g++ and nvcc on the path, and none of the caller's compiler settings."""
         folders = [str(tool.parent) for tool in (self.nvcc, self.gxx) if tool is not None]
         kept = {k: v for k, v in os.environ.items() if k in ("HOME", "TMPDIR", "LANG", "LC_ALL", "TERM")}
-        # What a source makes of the time of day must not be another one at every look.
+        # A source that uses __TIME__ must preprocess to the same text every time.
         return {**kept, "PATH": os.pathsep.join([*folders, "/usr/bin", "/bin"]), "SOURCE_DATE_EPOCH": "0"}
 
     def run_environment(self) -> dict[str, str]:
-        """The caller's environment with the runtime library findable, for running a harness natively."""
+        """The caller's environment with the CUDA runtime on the loader's path, to run a harness on a GPU."""
         paths = [str(self.library)] if self.library else []
         inherited = os.environ.get("LD_LIBRARY_PATH")
         return {
@@ -106,17 +106,17 @@ class Toolchain:
 
     @property
     def identity(self) -> str:
-        """What a build depends on: compiler versions and places."""
+        """What a build depends on: compiler versions and locations."""
         return f"nvcc {self.version} {self.nvcc} g++ {self.gxx_version} {self.library}"
 
 
 def find_toolchain(prefer: Origin | Literal["auto"] = "auto") -> Toolchain:
-    """The toolchain of this machine.
+    """Find this machine's toolchain.
 
-    prefer: ``auto`` takes the wheels' nvcc when they are whole, else the system's; ``pip`` and ``system``
-    take that one only. VERIFY_TOOLCHAIN overrides ``auto``. Tools that have no part in building (the
-    sanitizer, cuobjdump) are taken from wherever they are, wheels first; VERIFY_SANITIZER names a
-    compute-sanitizer, or a folder that a wheel was unpacked to.
+    prefer: ``auto`` uses the wheels if they are complete, else the system's toolkit; ``pip`` and ``system``
+    use that one only. VERIFY_TOOLCHAIN overrides ``auto``. Tools that take no part in building (the
+    sanitizer, cuobjdump) may come from either, wheels first; VERIFY_SANITIZER names a compute-sanitizer, or
+    a folder that a wheel was unpacked to. Raises ValueError for a wrong VERIFY_TOOLCHAIN.
     """
     if prefer == "auto":
         wanted = os.environ.get("VERIFY_TOOLCHAIN", "auto")
@@ -154,7 +154,7 @@ def _system_roots() -> Iterator[Path]:
 
 
 def _nvcc_home(nvcc: Path) -> Path:
-    """The toolkit of an nvcc on the path, which may be a script that starts the real one."""
+    """The toolkit that an nvcc on the path belongs to; it may be a script that starts the real nvcc."""
     resolved = nvcc.resolve()
     home = resolved.parent.parent
     if (home / "include" / "cuda_runtime.h").exists():
@@ -249,7 +249,7 @@ def _tool(roots: list[Path], name: str) -> Path | None:
 
 
 def _sanitizer(roots: list[Path]) -> Path | None:
-    """The compute-sanitizer executable itself (not the wheel's starter script), made executable."""
+    """The compute-sanitizer executable itself (not the wheel's launcher script), made executable."""
     given = os.environ.get("VERIFY_SANITIZER")
     places: list[Path] = []
     if given:
@@ -274,7 +274,7 @@ def _sanitizer(roots: list[Path]) -> Path | None:
 
 
 def _executable(tool: Path) -> Path | None:
-    """The tool with its executable bits set, as far as this user may; a wheel unpacked by hand lacks them."""
+    """The tool with its executable bits set, or an executable copy; an unpacked wheel lacks the bits."""
     mode = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
     for file in (tool, *(p for p in tool.parent.iterdir() if p.name.startswith("TreeLauncher"))):
         if file.is_file() and not os.access(file, os.X_OK):
@@ -286,7 +286,7 @@ def _executable(tool: Path) -> Path | None:
 
 
 def _executable_copy(tool: Path) -> Path | None:
-    """A copy of the tool's folder where it may be made executable: in the build cache."""
+    """A copy of the tool's folder in the build cache, where it can be made executable."""
     from verify.toolchain.cache import cache_folder
 
     target = cache_folder() / "sanitizer" / re.sub(r"[^A-Za-z0-9]+", "_", str(tool.parent.resolve()))[-80:]
@@ -320,7 +320,7 @@ def _output(command: list[str]) -> str:
 
 
 def print_toolchain() -> None:
-    """What was found and what is missing, for a log's first lines."""
+    """Print what was found and what is missing, for the head of a log."""
     tools = find_toolchain()
     if tools.nvcc is not None:
         print(f"nvcc {tools.version} ({tools.origin}: {tools.nvcc}), g++ {tools.gxx_version}")
