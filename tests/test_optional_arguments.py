@@ -170,12 +170,12 @@ def test_the_number_0_is_null_for_a_pointer_that_no_buffer_stands_for(verify: Ve
         (
             "row_reads=",
             'captured_at={"with_bias": 1}, row_reads=',
-            "bias: given: with_bias changes between replays of a graph (captured_at), a pointer cannot",
+            "bias: given: with_bias changes between replays of a graph (captured_at), but a pointer cannot",
         ),
         (
             "row_reads=",
             'intermediates=(Intermediate("part", "bias", "f32", (1,)),), observe=lambda _, r: r, row_reads=',
-            "bias: given: the intermediate part looks into it, so it cannot be a null pointer",
+            "bias: given: the intermediate part is a view of it, so it cannot be a null pointer",
         ),
     ],
 )
@@ -196,7 +196,7 @@ def test_a_fixture_without_any_output_is_one_line(tmp_path: Path) -> None:
     )
     (contract,) = find_contracts([str(tmp_path)])
     fixtures = load_fixtures(fixture_file(contract), contract)
-    with pytest.raises(FixtureError, match="only-y: y, sums are null pointers, so nothing comes out"):
+    with pytest.raises(FixtureError, match="only-y: y, sums are null pointers, so there is no output"):
         resolve_fixtures(fixtures, contract, lambda asked: [{"blocks": 2, "reads_bias": 1} for _ in asked])
 
 
@@ -216,6 +216,6 @@ def test_a_reference_that_reads_what_is_not_given_names_it(tmp_path: Path) -> No
     resolved = resolve_fixtures(fixtures, contract, lambda _: plans)
     case = first_case(contract, resolved[1])
     assert not case.given("bias") and "bias" not in case.arrays
-    with pytest.raises(LookupError, match=r"bias is a null pointer here: ask case.given\('bias'\) first"):
+    with pytest.raises(LookupError, match=r"bias is a null pointer here: check case.given\('bias'\) first"):
         case.f64("bias")
     assert "bias null" in _buffers(case) and "sums f32[45] out" in _buffers(case)

@@ -39,7 +39,7 @@ def test_right_contracts_have_no_contradiction() -> None:
         ({"entry": Global("k", ("rowz",), (1,), ("x",))}, "k: geometry: 'rowz'"),
         ({"entry": Global("k", ("rows",), (1,), ("pich",))}, "k: args: 'pich'"),
         ({"buffers": (Buffer("x", "f32", ("rows",), align=3),)}, "x: align: must be a power of two, is 3"),
-        ({"buffers": (Buffer("x", "f32", ("rows",), align=2),)}, "x: align: is 2, but one f32 takes 4 bytes"),
+        ({"buffers": (Buffer("x", "f32", ("rows",), align=2),)}, "x: align: is 2, but one f32 has 4 bytes"),
         ({"buffers": (Buffer("x", "float32", ("rows",)),)}, "x: dtype: 'float32' is not one of f64"),
         ({"buffers": (Buffer("x", "f32", ("rowz",)),)}, "x: shape: 'rowz'"),
         ({"buffers": (Buffer("x", "f32", ("rows",), strides=("pich",)),)}, "x: strides: 'pich'"),

@@ -1,1 +1,1 @@
-"""The contract: the model of what a kernel promises, and how a contract is found, read and checked."""
+"""The contract: the model of a kernel's specification, and how contracts are found, loaded and validated."""

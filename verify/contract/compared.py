@@ -1,4 +1,4 @@
-"""What of a kernel is compared, and with what."""
+"""What is compared beyond a kernel's outputs, and with what."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class KernelOracle:
 class Bounded(Protocol):
     """A quantity and its derived bound, float64 arrays of one shape.
 
-    What a contract gives must be a :class:`verify.oracle.tracked.Tracked`; the oracle stands above this room.
+    Contracts return :class:`verify.oracle.tracked.Tracked`, which this package may not import.
     """
 
     @property

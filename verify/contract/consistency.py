@@ -1,4 +1,4 @@
-"""Rejects a contract whose names contradict each other: a misspelt one must not silently drop a check."""
+"""Rejects a contract with inconsistent names: a misspelt name must not silently disable a check."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SIZE_OF = re.compile(r"bytes\((\w+)\)")
 
 
 def contradictions(contract: Contract, path: Path) -> Iterator[str]:
-    """One line for each name that a field uses and the contract does not have, with file and field."""
+    """One line, with file and field, for each name that a field uses and the contract does not define."""
     buffers = [b.name for b in contract.buffers]
     symbols = [s.name for s in contract.declared_symbols]
     values = value_names(contract)
@@ -62,7 +62,7 @@ def contradictions(contract: Contract, path: Path) -> Iterator[str]:
         formats = (buffer.dtype,) if isinstance(buffer.dtype, str) else buffer.dtype.choices
         for name in formats:
             if name in FORMATS and buffer.align < (size := FORMATS[name].itemsize):
-                yield f"{path}: {buffer.name}: align: is {buffer.align}, but one {name} takes {size} bytes"
+                yield f"{path}: {buffer.name}: align: is {buffer.align}, but one {name} has {size} bytes"
     for part in contract.intermediates:
         yield from missing(f"{part.name}: dtype", [part.dtype], list(FORMATS))
         yield from unknown(f"{part.name}: shape", part.shape)
@@ -93,14 +93,14 @@ def contradictions(contract: Contract, path: Path) -> Iterator[str]:
         for given in contract.plan.args or ():
             yield from argument(f"{contract.plan.function}: args", given, SM_COUNT)
     if not contract.architectures:
-        yield f"{path}: architectures: names none, so that nothing would be verified"
+        yield f"{path}: architectures: is empty, so nothing would be verified"
     for architecture in contract.architectures:
         if not _ARCHITECTURE.fullmatch(architecture):
             yield f"{path}: architectures: {architecture!r} is not sm_80 or later"
 
 
 def _held_optional(contract: Contract, buffer: Buffer, path: Path) -> Iterator[str]:
-    """What an optional buffer may not depend on, and what may not depend on it."""
+    """Errors of an optional buffer: what its ``given`` may not use, and what may not use the buffer."""
     if buffer.given is None:
         return
     at = f"{path}: {buffer.name}: given"
@@ -112,13 +112,13 @@ def _held_optional(contract: Contract, buffer: Buffer, path: Path) -> Iterator[s
         yield f"{at}: no entry takes {buffer.name} as an argument"
     for part in contract.intermediates:
         if part.buffer == buffer.name:
-            yield f"{at}: the intermediate {part.name} looks into it, so it cannot be a null pointer"
+            yield f"{at}: the intermediate {part.name} is a view of it, so it cannot be a null pointer"
     for name in sorted(names_in(buffer.given) & contract.captured_at.keys()):
-        yield f"{at}: {name} changes between replays of a graph (captured_at), a pointer cannot"
+        yield f"{at}: {name} changes between replays of a graph (captured_at), but a pointer cannot"
 
 
 def value_names(contract: Contract) -> list[str]:
-    """What an expression of a contract or fixture may name: symbols, and what the plan decides."""
+    """The names that an expression of a contract or fixture may use: symbols and plan fields."""
     return [
         *(s.name for s in contract.declared_symbols),
         *(contract.plan.fields if contract.plan is not None else ()),

@@ -1,7 +1,7 @@
-"""Data profiles for a contract that names none: floating-point inputs of several characters.
+"""Data profiles for a contract that defines none: several distributions of floating-point inputs.
 
-They know nothing of the kernel, so a contract whose integer inputs mean something (lengths, indices) must
-bring its own profiles.
+They know nothing about the kernel, so a contract with integer inputs that mean something (lengths, indices)
+must define its own profiles.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def _filled(draw: Draw) -> Callable[[Case, np.random.Generator], dict[str, np.nd
         for buffer in inputs:
             if not FORMATS[case.dtype(buffer)].is_float:
                 raise ValueError(
-                    f"{case.contract.name}: {buffer.name}: is {case.dtype(buffer)}; give the contract "
-                    "profiles= that fill it, the default profiles fill floating-point inputs only"
+                    f"{case.contract.name}: {buffer.name}: is {case.dtype(buffer)}; the default profiles "
+                    "fill only floating-point inputs: define profiles= in the contract"
                 )
         return {b.name: draw(generator, case.shape(b)) for b in inputs}
 
@@ -34,9 +34,9 @@ RowDraw = Callable[[np.random.Generator, tuple[int, ...], Format], np.ndarray]
 
 
 def _in_rows(first: RowDraw, second: RowDraw) -> Callable[[Case, np.random.Generator], dict[str, np.ndarray]]:
-    """Rows of two kinds in turn; a row is the last axis.
+    """Rows of two kinds alternating; a row is the last axis.
 
-    Vectors beside matrices (weights, biases) stay ordinary, so that they hide nothing.
+    Vectors beside matrices (weights, biases) stay ordinary, so that they mask no fault.
     """
 
     def generate(case: Case, generator: np.random.Generator) -> dict[str, np.ndarray]:
@@ -66,13 +66,13 @@ def _constant(generator: np.random.Generator, shape: tuple[int, ...], _: Format)
 
 
 def _denormal(generator: np.random.Generator, shape: tuple[int, ...], fmt: Format) -> np.ndarray:
-    """Denormals of every size, of both signs."""
+    """Denormals of all magnitudes and both signs."""
     steps = np.floor(np.exp2(generator.uniform(0.0, fmt.mantissa, shape)))
     return steps * fmt.smallest_subnormal * generator.choice([-1.0, 1.0], shape)
 
 
 def _extreme(generator: np.random.Generator, shape: tuple[int, ...], fmt: Format) -> np.ndarray:
-    """One magnitude throughout: the largest and the smallest element are there many times over."""
+    """A single magnitude, so that both the largest and the smallest element occur many times."""
     return min(1000.0, fmt.max_finite / 4) * generator.choice([-1.0, 1.0], shape)
 
 
@@ -90,7 +90,7 @@ DEFAULT_PROFILES = (
     Profile(
         "ramp",
         _filled(_ramp),
-        "Swapped, dropped or doubled elements: every element has its own value.",
+        "Swapped, dropped or duplicated elements: all values differ.",
     ),
     Profile(
         "integers",
@@ -110,12 +110,12 @@ DEFAULT_PROFILES = (
     Profile(
         "flat-rows",
         _in_rows(_zero, _constant),
-        "A row of zeros or of one value: a division by its sum, norm, spread or largest magnitude.",
+        "A row of zeros or of one value: division by its sum, norm, spread or largest magnitude.",
     ),
     Profile(
         "denormal-rows",
         _in_rows(_denormal, _ordinary),
-        "A row so small that a scale or its reciprocal leaves the format.",
+        "A row so small that a scale or its reciprocal leaves the format's range.",
     ),
     Profile(
         "extreme-rows",

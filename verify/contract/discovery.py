@@ -1,4 +1,4 @@
-"""Finds contracts: ours in the package, a user's beside the kernel. Both are ``*_contract.py`` files."""
+"""Finds contracts: ours in the package, users' beside their kernels. Both are ``*_contract.py`` files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 class ContractError(ValueError):
-    """A contract that cannot be found or loaded; the message names the file and what is wrong."""
+    """A contract cannot be found or loaded; the message names the file and the error."""
 
 
 def own_contract_files() -> tuple[Path, ...]:
@@ -30,9 +30,9 @@ def own_contract_files() -> tuple[Path, ...]:
 
 
 def contract_files_below(folder: Path) -> Iterator[Path]:
-    """``*_contract.py`` files below a folder, hidden folders and environments left out.
+    """``*_contract.py`` files below a folder, without hidden folders and virtual environments.
 
-    Each folder once, in sorted order; those that are linked to come last, unless they were there already.
+    Each folder once, in sorted order; folders reached only through links come last.
     """
     seen: set[tuple[int, int]] = set()
     waiting = [Path(folder)]
@@ -58,13 +58,13 @@ def _is_searched(folder: Path) -> bool:
 
 
 def load_contract(path: Path) -> Contract:
-    """The ``CONTRACT`` of a file, with its place set and its names checked. Raises ContractError.
+    """Load the ``CONTRACT`` of a file, with its location set and its names checked. Raises ContractError.
 
-    Its place is where it was named: a link stands for a contract of its own, beside other files.
+    The location is the path as given: a symbolic link is a contract of its own, with other files beside it.
     """
     path = Path(os.path.abspath(path))
     if not path.is_file():
-        raise ContractError(f"{path}: is not a contract file")
+        raise ContractError(f"{path}: is not a file")
     try:
         module = load_module(path)
     except KeyboardInterrupt:
@@ -80,7 +80,7 @@ def load_contract(path: Path) -> Contract:
 
 
 def check_contract(contract: Contract, path: Path) -> None:
-    """Reject a contract that contradicts itself, with file and field in one line. Raises ContractError."""
+    """Raise ContractError, with file and field in one line, for an inconsistent contract."""
     for line in wrong_types(contract, path):
         raise ContractError(line)
     if not _NAME.fullmatch(contract.name):
@@ -97,7 +97,7 @@ def check_contract(contract: Contract, path: Path) -> None:
     if not any(b.role in ("out", "inout") for b in contract.buffers):
         raise ContractError(f"{path}: buffers: none has the role 'out' or 'inout'")
     if bool(contract.intermediates) != (contract.observe is not None):
-        raise ContractError(f"{path}: observe: goes with intermediates, give both or neither")
+        raise ContractError(f"{path}: observe: define both observe and intermediates, or neither")
     for intermediate in contract.intermediates:
         if intermediate.buffer not in buffers:
             raise ContractError(f"{path}: {intermediate.name}: {intermediate.buffer!r} is not a buffer")
@@ -110,31 +110,31 @@ def check_contract(contract: Contract, path: Path) -> None:
 
 
 def is_own(contract: Contract) -> bool:
-    """Whether it is one of the suite's own, whose sources and fixtures have folders of their own.
+    """Whether it is one of the suite's own contracts, whose sources and fixtures are in separate folders.
 
-    Also where its source is a copy in another folder, as a planted fault's is.
+    True also if its source was copied to another folder, as it is for a mutant.
     """
     folder = (contract.file.parent if contract.file.name else contract.directory).resolve()
     return _OWN in (folder, *folder.parents)
 
 
 def source_file(contract: Contract) -> Path:
-    """The production source: beside the contract; that of a contract of the suite in ``cuda/``."""
+    """The production source: beside the contract, or in ``cuda/`` for one of the suite's own contracts."""
     beside = contract.directory / contract.source
     return resource_folder("cuda") / contract.source if is_own(contract) and not beside.is_file() else beside
 
 
 def fixture_file(contract: Contract) -> Path:
-    """The fixture file: beside the contract; that of a contract of the suite in ``fixtures/``."""
+    """The fixture file: beside the contract, or in ``fixtures/`` for one of the suite's own contracts."""
     folder = resource_folder("fixtures") if is_own(contract) else contract.directory
     return folder / f"{contract.name}.toml"
 
 
 def find_contracts(kernels: Sequence[str] = (), folders: Iterable[Path] = ()) -> tuple[Contract, ...]:
-    """Contracts by name, contract file, kernel file, or folder; with none named, ours and those below
-    ``folders``.
+    """Contracts by name, contract file, kernel file, or folder; if ``kernels`` is empty, our own and all
+    below ``folders``.
 
-    Each contract once. Raises ContractError for a name that is not there, listing those that are.
+    Each contract once. Raises ContractError for an unknown name, listing the known ones.
     """
     if not kernels:
         below = (p for folder in folders for p in contract_files_below(folder))
@@ -146,7 +146,7 @@ def find_contracts(kernels: Sequence[str] = (), folders: Iterable[Path] = ()) ->
 
 
 def _once(files: Iterable[Path]) -> list[Path]:
-    """Without those that are there already by another way to their folder; a link to a file is a file."""
+    """Drop files that were reached twice through links to their folder; a link to a file is another file."""
     places: dict[Path, Path] = {}
     for file in files:
         places.setdefault(file.parent.resolve() / file.name, file)
@@ -155,12 +155,12 @@ def _once(files: Iterable[Path]) -> list[Path]:
 
 def _contracts_named(kernel: str, folders: Sequence[Path]) -> list[Contract]:
     if not kernel:
-        raise ContractError("a kernel's name is empty: leave it out for all of them")
+        raise ContractError("a kernel's name is empty: omit it to select all kernels")
     path = Path(kernel)
     if path.is_dir():
         contracts = [load_contract(p) for p in contract_files_below(path)]
         if not contracts:
-            raise ContractError(f"{path}: there is no *{SUFFIX} below this folder")
+            raise ContractError(f"{path}: no *{SUFFIX} below this folder")
         return contracts
     if path.is_file():
         if path.name.endswith(SUFFIX):
@@ -169,7 +169,7 @@ def _contracts_named(kernel: str, folders: Sequence[Path]) -> list[Contract]:
         if path.suffix == ".cu" and beside.is_file():
             contract = load_contract(beside)
             if not source_file(contract).samefile(path):
-                why = f"{beside.name} is the contract of {contract.source}; name the contract to verify that"
+                why = f"{beside.name} is the contract of {contract.source}; to verify that, name the contract"
                 raise ContractError(f"{path}: {why}")
             return [contract]
         if beside.is_file():
@@ -179,8 +179,8 @@ def _contracts_named(kernel: str, folders: Sequence[Path]) -> list[Contract]:
     candidates = _once((*own_contract_files(), *below))
     matching = [p for p in candidates if p.name == f"{kernel}{SUFFIX}"]
     if len(matching) > 1:
-        raise ContractError(f"{kernel}: may be {' or '.join(map(str, matching))}: name the file")
+        raise ContractError(f"{kernel}: is ambiguous, {' or '.join(map(str, matching))}: name the file")
     if matching:
         return [load_contract(matching[0])]
     known = ", ".join(dict.fromkeys(p.name.removesuffix(SUFFIX) for p in candidates)) or "none"
-    raise ContractError(f"{kernel}: there is no such kernel or file (known: {known})")
+    raise ContractError(f"{kernel}: no such kernel or file (known: {known})")

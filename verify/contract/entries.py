@@ -1,4 +1,4 @@
-"""How a kernel is called: a launcher or a ``__global__`` function, and the calls that it must refuse."""
+"""How a kernel is called: a launcher or a ``__global__`` function, and the calls that it must reject."""
 
 from __future__ import annotations
 

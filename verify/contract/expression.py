@@ -1,8 +1,8 @@
-"""Arithmetic expressions over named values, as they stand in fixtures and contracts.
+"""Arithmetic expressions over named values, for fixtures and contracts.
 
 Grammar: integers and floats, names, ``+ - * // / % **``, unary minus, comparisons (chained), ``and or not``,
 indexing (``len[0]``), and the calls ``min max abs sum ceil_div round_up log2 sqrt``. Nothing else: an
-expression comes from a TOML file and is walked, never evaluated by Python.
+expression comes from a TOML file, so its syntax tree is interpreted here, never passed to ``eval``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Value = int | float | bool | tuple[int, ...]
 
 
 class ExpressionError(ValueError):
-    """An expression that cannot be read or evaluated; the message names the expression and the part."""
+    """An expression cannot be parsed or evaluated; the message names the expression and the part."""
 
 
 def ceil_div(a: int, b: int) -> int:
@@ -59,17 +59,17 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sqrt": math.sqrt,
 }
 MAX_LENGTH = 2000
-"""Characters of an expression, and what bounds the depth of its tree."""
+"""Characters of an expression; this also limits the depth of its syntax tree."""
 
 MAX_BITS = 256
-"""Of an integer on the way: far beyond any size or offset, and soon computed."""
+"""Of an intermediate integer: far beyond any size or offset, and still fast to compute."""
 
 
 @lru_cache(maxsize=4096)
 def _parse(text: str) -> ast.expr:
     shown = repr(text if len(text) <= 80 else f"{text[:77]}...")
     if len(text) > MAX_LENGTH:
-        raise ExpressionError(f"{shown} has {len(text)} characters; {MAX_LENGTH} are the most")
+        raise ExpressionError(f"{shown} has {len(text)} characters; the limit is {MAX_LENGTH}")
     try:
         return ast.parse(text, mode="eval").body
     except SyntaxError as error:
@@ -82,7 +82,7 @@ def _parse(text: str) -> ast.expr:
 
 @lru_cache(maxsize=4096)
 def names_in(text: str) -> frozenset[str]:
-    """Names that an expression refers to, functions excluded."""
+    """Names that an expression uses, except functions."""
     found = {node.id for node in ast.walk(_parse(text)) if isinstance(node, ast.Name)}
     return frozenset(found - _FUNCTIONS.keys())
 
@@ -137,7 +137,7 @@ def _walk(node: ast.expr, values: Mapping[str, Any]) -> Any:
 
 
 def _number(value: Any, node: ast.expr) -> int | float:
-    """A list times a number would be a list of that many copies."""
+    """Check that an operand is a number: Python would repeat a list that is multiplied by a number."""
     if not isinstance(value, int | float):
         raise ExpressionError(f"{ast.unparse(node)!r} is not a number")
     return value

@@ -1,7 +1,7 @@
-"""Rejects a contract whose fields are not what they are declared as, before anything reads them.
+"""Rejects a contract whose fields have the wrong type, before anything reads them.
 
-Python does not ask: ``("sm_90")`` is no tuple but a string, whose letters would be taken one by one, and a
-role that is misspelt is silently none that any check looks for.
+Python does not check: ``("sm_90")`` is a string, not a tuple, and would be iterated letter by letter, and a
+misspelt role would silently match no check.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from verify.contract.model import Contract
 
 _ELSEWHERE: Mapping[str, Any] = {"mpf": Any}
-"""What annotations name that their module imports for a type checker alone."""
+"""Names in annotations that their module imports only for type checkers."""
 
 _WORDS: Mapping[Any, str] = {
     str: "text",
@@ -30,12 +30,12 @@ _WORDS: Mapping[Any, str] = {
 
 
 def wrong_types(contract: Contract, path: Path) -> Iterator[str]:
-    """One line for each field of another type, with file and field."""
+    """One line, with file and field, for each field of the wrong type."""
     yield from _fields(contract, f"{path}")
 
 
 def _fields(value: Any, at: str) -> Iterator[str]:
-    """The fields of a dataclass, each against its annotation, and the fields of what they hold."""
+    """Check the fields of a dataclass against their annotations, recursively."""
     kind: Any = type(value)
     for name, hint in _declared(kind).items():
         yield from _wrong(getattr(value, name), hint, f"{at}: {name}", at)
@@ -47,7 +47,7 @@ def _declared(kind: Any) -> Mapping[str, Any]:
 
 
 def _wrong(value: Any, hint: Any, field: str, owner: str) -> Iterator[str]:
-    """owner: what the field is of, which parts of its own are named behind."""
+    """Check one value. owner: the object that has the field, the prefix for named parts of the value."""
     kinds = [kind for kind in _alternatives(hint) if kind is not NoneType]
     kind = next((kind for kind in kinds if _is(value, kind)), None)
     if kind is None:
@@ -67,14 +67,14 @@ def _wrong(value: Any, hint: Any, field: str, owner: str) -> Iterator[str]:
 
 
 def _alternatives(hint: Any) -> list[Any]:
-    """What a field may be: the members of a union, the words of a Literal, or the hint itself."""
+    """The alternatives of a hint: the members of a union, the values of a Literal, or the hint itself."""
     if get_origin(hint) in (Union, UnionType):
         return [kind for member in get_args(hint) for kind in _alternatives(member)]
     return list(get_args(hint)) if get_origin(hint) is Literal else [hint]
 
 
 def _is(value: Any, kind: Any) -> bool:
-    """Whether a value is of a kind, as far as its outside shows."""
+    """Whether a value is of a kind, without looking at its elements."""
     outside = _outside(kind)
     if isinstance(outside, str):
         return bool(value == outside)

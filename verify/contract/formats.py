@@ -1,4 +1,4 @@
-"""Number formats: what the bits of a buffer mean, how a real number is rounded to them, and fill patterns.
+"""Number formats: how a buffer's bits are decoded, how real numbers are rounded to them, and fill patterns.
 
 Sources: IEEE 754-2019 (f16, f32, f64), the bfloat16 layout of the PTX ISA, the OCP 8-bit floating point
 specification 1.0 (E4M3 without infinity, E5M2), and the OCP microscaling formats specification 1.0 (E2M1
@@ -21,13 +21,13 @@ PatternKind = Literal["nan", "inf", "huge", "zero"]
 class Format:
     """One element format.
 
-    storage: NumPy name of the unsigned (floats) or plain (integers) type that holds the bits.
+    storage: NumPy name of the type that holds the bits: unsigned for floats, the integer type itself else.
     exponent, mantissa, bias: field widths in bits and exponent bias; mantissa excludes the implicit bit.
     signed: has a sign bit. top: the largest finite value's bits. infinity, quiet_nan: bits, None where the
-    format has none. A quiet NaN that is not the pattern which the hardware itself produces is chosen where
-    there is one, so that an element that nobody wrote differs from a NaN that was computed.
+    format has none. If the format has several quiet NaNs, this is one that the hardware does not produce, so
+    that an unwritten element can be distinguished from a computed NaN.
     saturates: rounding past the largest finite value gives that value, not infinity.
-    packed: elements in one storage item; element 0 sits in the lowest bits.
+    packed: elements in one storage item; element 0 is in the lowest bits.
     """
 
     name: str
@@ -90,7 +90,7 @@ class Format:
     def pattern(self, kind: PatternKind) -> int:
         """Bits of one storage item for a fill: a quiet NaN, infinity, the largest finite value, or zero.
 
-        A format without a NaN or an infinity takes its largest finite value instead.
+        A format without a NaN or an infinity uses its largest finite value instead.
         """
         chosen = {"nan": self.quiet_nan, "inf": self.infinity, "huge": self.top, "zero": 0}[kind]
         element = self.top if chosen is None else chosen
@@ -127,8 +127,8 @@ def format_of(dtype: str) -> Format:
 def decode(dtype: str, raw: np.ndarray) -> np.ndarray:
     """Values of a storage array: float64 for float formats, the integers themselves otherwise.
 
-    Packed formats double the last axis, low nibble first. Raises ValueError for a storage item of another
-    size.
+    Packed formats double the last axis, low nibble first. Raises ValueError if the storage items have the
+    wrong size.
     """
     fmt = format_of(dtype)
     raw = np.ascontiguousarray(raw)
@@ -155,8 +155,8 @@ def encode(dtype: str, values: np.ndarray) -> np.ndarray:
     """Storage array of real values, rounded to nearest even; see :func:`round_to` for overflow and NaN.
 
     Integer formats round to nearest even and saturate. Packed formats halve the last axis. Raises ValueError
-    for an odd last axis of a packed format, for a NaN in an integer format, and for a value that E8M0 cannot
-    approach (zero, negative).
+    for an odd last axis of a packed format, a NaN in an integer format, and a value that E8M0 cannot
+    represent (zero, negative).
     """
     fmt = format_of(dtype)
     if not fmt.is_float:
@@ -179,8 +179,8 @@ def round_to(dtype: str, values: np.ndarray) -> np.ndarray:
     """Float64 values rounded to a float format, to nearest with ties to even, subnormals kept.
 
     Past the largest finite value the result is infinity, or the largest value where the format saturates; a
-    NaN stays NaN, except in E2M1, which has none and takes its largest value (as ``cvt.satfinite`` does).
-    E8M0 takes the nearest power of two in value and refuses what is not positive (ValueError).
+    NaN stays NaN, except in E2M1, which has none and gives its largest value (as ``cvt.satfinite`` does).
+    E8M0 rounds to the nearest power of two. Raises ValueError for a value that is not positive in E8M0.
     """
     fmt = format_of(dtype)
     x = np.array(values, np.float64, ndmin=1)

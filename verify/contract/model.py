@@ -1,11 +1,10 @@
-"""The contract API: what a kernel promises, on one screen of Python.
+"""The contract API: a kernel's specification on one screen of Python.
 
-A contract is a frozen value. Nothing here touches a GPU, a file or a compiler; the other packages read these
-types and act on them. Sizes are *expressions*: integers, or strings over the fixture's symbols and the plan
-(``"NH*D"``, ``"3*tile - 1"``), see :mod:`verify.contract.expression`.
+A contract is immutable data. Nothing here uses a GPU, a file or a compiler; the other packages act on these
+types. Sizes are *expressions*: integers, or strings over the fixture's symbols and the plan (``"NH*D"``,
+``"3*tile - 1"``), see :mod:`verify.contract.expression`.
 
-A contract holds functions of a case and a case holds its contract, so the types that name each other are
-together here.
+A contract holds functions of a case and a case holds its contract, so both are defined here.
 """
 
 from __future__ import annotations
@@ -274,7 +273,7 @@ class Contract:
     Example: ``file=Path("my_kernels/row_softmax_contract.py")``"""
 
     def symbol(self, name: str) -> Symbol | None:
-        """The declared symbol of that name, or None."""
+        """The declared symbol ``name``, or None."""
         return next((s for s in self.declared_symbols if s.name == name), None)
 
     @property
@@ -284,11 +283,11 @@ class Contract:
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """The launches of one call, in order."""
+        """The launches that make up one call, in order."""
         return tuple(self.entry) if isinstance(self.entry, tuple | list) else (self.entry,)
 
     def buffer(self, name: str) -> Buffer:
-        """The buffer of that name. Raises KeyError with the known names."""
+        """The buffer ``name``. Raises KeyError with the known names."""
         for candidate in self.buffers:
             if candidate.name == name:
                 return candidate
@@ -333,12 +332,12 @@ class Case:
 
     @cached_property
     def values(self) -> dict[str, Any]:
-        """Symbols and plan values together: what expressions may name."""
+        """Symbols and plan values together: the names that expressions may use."""
         return {**self.symbols, **self.plan}
 
     @cached_property
     def reference(self) -> Mapping[str, np.ndarray]:
-        """What the contract's reference gives for this case, by quantity; its error model may want it too."""
+        """The result of the contract's reference for this case, by quantity, computed once."""
         return self.contract.reference(self)
 
     def __getitem__(self, name: str) -> Any:
@@ -346,13 +345,13 @@ class Case:
         return self.values[name]
 
     def evaluate(self, expression: int | float | str) -> Any:
-        """An expression over this case's symbols and plan. Raises ExpressionError."""
+        """Evaluate an expression over this case's symbols and plan. Raises ExpressionError."""
         return evaluate(expression, self.values)
 
     def dtype(self, buffer: Buffer) -> str:
         """Element type of a buffer, a key of FORMATS.
 
-        A choice out of range, which only bad input has that must be refused, takes the last one.
+        An index out of range, which occurs only in bad input that must be rejected, gives the last choice.
         """
         if isinstance(buffer.dtype, str):
             return buffer.dtype
@@ -360,7 +359,7 @@ class Case:
         return choices[min(max(int(self[buffer.dtype.symbol]), 0), len(choices) - 1)]
 
     def given(self, name: str) -> bool:
-        """Whether the kernel gets that buffer, and not a null pointer: see ``Buffer.given``."""
+        """Whether the kernel gets that buffer rather than a null pointer: see ``Buffer.given``."""
         buffer = self.contract.buffer(name)
         return buffer.given is None or bool(self.evaluate(buffer.given))
 
@@ -381,7 +380,7 @@ class Case:
         return self.mask(buffer, "promised" if buffer.role == "out" else "live")
 
     def mask(self, buffer: Buffer, field: Literal["live", "promised"]) -> np.ndarray:
-        """What one of a buffer's masks says of its view; all False where the buffer is not given.
+        """One of a buffer's masks over its view; all False where the buffer is not given.
 
         Raises ReturnedError for a mask that does not broadcast to the view.
         """
@@ -393,8 +392,8 @@ class Case:
         return array(function(self), bool, f"{self.contract.file}: {buffer.name}: {field}: {self.id}", shape)
 
     def f64(self, name: str) -> np.ndarray:
-        """Float64 values of an input over its view; NaN outside the live mask, so that a reference that
-        reads a dead element says so. Raises LookupError for a buffer that is not given."""
+        """Float64 values of an input over its view; NaN outside the live mask, which exposes a reference that
+        reads a dead element. Raises LookupError for a buffer that is not given."""
         buffer = self.contract.buffer(name)
         decoded = decode(self.dtype(buffer), self.raw(name)).astype(np.float64)
         mask = self.live(name)
@@ -404,5 +403,5 @@ class Case:
         """Storage array of an input over its view (integers for ``i32``, bit patterns for floats).
         Raises LookupError for a buffer that is not given."""
         if not self.given(name):
-            raise LookupError(f"{self.id}: {name} is a null pointer here: ask case.given({name!r}) first")
+            raise LookupError(f"{self.id}: {name} is a null pointer here: check case.given({name!r}) first")
         return self.arrays[name]

@@ -1,8 +1,8 @@
-"""Loads a contract's file as a module that sees what lies beside it, and that nobody else sees.
+"""Loads a contract's file as a private module that can import the files beside it.
 
-Each load is a package of its own whose path is the contract's folder, and an import in the code of that
-folder looks there first. So two folders may each have a ``shapes.py``, and no other import ever meets one.
-Bytecode is neither read nor written: it is told from the source by seconds and size alone.
+Each load creates a package of its own whose path is the contract's folder, and imports in that folder's code
+look there first. So two folders may each have a ``shapes.py``, and no other import ever finds one. Bytecode
+is neither read nor written: Python would compare it with the source by seconds and size alone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _undisturbed: list[Interpreter] = []
 
 
 def load_module(path: Path) -> ModuleType:
-    """The module of a file. What its code raises is passed on, what it changes in the interpreter undone."""
+    """Load a file as a module. Its exceptions propagate; its changes to the interpreter are undone."""
     package = ModuleType(f"{CONTRACT_MODULES}{next(_count)}")
     package.__path__ = [str(path.parent)]
     sys.modules[package.__name__] = package
@@ -49,17 +49,17 @@ def load_module(path: Path) -> ModuleType:
 
 
 def disturbed() -> list[str]:
-    """What contracts' functions have changed in the interpreter since they were loaded; it is undone."""
+    """Undo what contracts' functions have changed in the interpreter since loading; returns what it was."""
     return [what for before in _undisturbed for what in before.explain()]
 
 
 def is_contract_code(file: str) -> bool:
-    """Whether a source file is a contract's, or was imported from beside one."""
+    """Whether a source file is a contract, or was imported from a contract's folder."""
     return file in _loaded or file.endswith("_contract.py")
 
 
 def _forget(paths: list[str], modules: set[str]) -> None:
-    """Undo what a contract did to the paths that all modules share, and take back what it found there."""
+    """Restore ``sys.path``, and unload the modules that a contract imported through its additions to it."""
     added = tuple(str(Path(p).absolute()) for p in sys.path if p not in paths)
     sys.path[:] = paths
     for name in set(sys.modules) - modules:
@@ -69,7 +69,7 @@ def _forget(paths: list[str], modules: set[str]) -> None:
 
 
 class _Loader(SourceFileLoader):
-    """Gives a module an ``import`` that looks in its contract's folder first."""
+    """Gives a module an ``import`` that searches its contract's folder first."""
 
     def get_code(self, fullname: str) -> CodeType:
         return self.source_to_code(self.get_data(self.path), self.path)
@@ -82,7 +82,7 @@ class _Loader(SourceFileLoader):
 
 
 class _Finder:
-    """Finds the modules of such packages."""
+    """Finds the modules of contracts' packages."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:

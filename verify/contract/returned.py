@@ -1,4 +1,4 @@
-"""What a contract's functions return, held to what they must return, in one line that names the function."""
+"""Validates what a contract's functions return, with one-line errors that name the function."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 
 
 class ReturnedError(ValueError):
-    """A function of a contract that returned something else; the message names the field and what came."""
+    """A contract's function returned a wrong value; the message names the field and the value."""
 
 
 def array(value: Any, dtype: Any, at: str, shape: tuple[int, ...] | None = None) -> np.ndarray:
-    """A returned value as an array; broadcast to a shape where one is given. Raises ReturnedError.
+    """A returned value as an array, broadcast to ``shape`` if given. Raises ReturnedError.
 
-    dtype: of the array, None for that of the value, which may be any type of number.
+    dtype: the array's; None keeps the value's own, which may be any numeric type.
     """
     try:
         made = np.asarray(value, dtype)
@@ -34,7 +34,7 @@ def array(value: Any, dtype: Any, at: str, shape: tuple[int, ...] | None = None)
 
 
 def mapping(value: Any, at: str) -> Mapping[str, Any]:
-    """A returned dict. Raises ReturnedError."""
+    """A returned value as a mapping. Raises ReturnedError."""
     if not isinstance(value, Mapping):
         raise ReturnedError(f"{at}: must return a dict by name, returned {_shown(value)}")
     return value

@@ -1,4 +1,4 @@
-"""The scalar slots of a contract: which expressions a case evaluates, and in which order they are given.
+"""The scalar slots of a contract: the expressions that a case evaluates, in a fixed order.
 
 The rendered harness refers to slots by number and a case file lists their values, so a fixture can change
 every value without a rebuild. Both sides number through :func:`slots_of`.
@@ -14,23 +14,23 @@ from verify.contract.model import Contract
 from verify.contract.symbols import Expression
 
 SM_COUNT = "sm_count"
-"""The name that a plan function's ``args`` give the multiprocessor count by."""
+"""The name of the multiprocessor count in a plan function's ``args``."""
 
 _BYTES = re.compile(r"bytes\(\s*([A-Za-z_]\w*)\s*\)$")
 
 
 class ArgumentError(ValueError):
-    """An argument that names nothing of its contract; the message names contract and argument."""
+    """An argument names nothing in its contract; the message names contract and argument."""
 
 
 @dataclass(frozen=True)
 class Slots:
-    """Distinct scalar expressions, in the order of their first use."""
+    """Distinct scalar expressions in order of first use."""
 
     expressions: tuple[Expression, ...]
 
     def index(self, expression: Expression) -> int:
-        """Slot of an expression. Raises ValueError for one that no entry uses."""
+        """The slot of an expression. Raises ValueError if no entry uses it."""
         return self.expressions.index(expression)
 
 
@@ -55,7 +55,7 @@ def argument_kind(contract: Contract, argument: Expression) -> tuple[str, int]:
 
 
 def entry_arguments(entry: Launcher | Global) -> tuple[Expression, ...]:
-    """Arguments in call order, or the fields' values in the struct's."""
+    """Arguments in call order, or the struct's field values in the order of ``args``."""
     return tuple(entry.args.values()) if not isinstance(entry.args, tuple | list) else tuple(entry.args)
 
 

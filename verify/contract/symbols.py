@@ -1,4 +1,4 @@
-"""The values that a fixture gives to a contract, and what an expression over them is."""
+"""The values that a fixture assigns to a contract's symbols, and the type of expressions over them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The oracle: number formats, bound-carrying arithmetic, references in float64 and mpmath, visibility."""
+"""The oracle: arithmetic that tracks error bounds, expected values, the mpmath rung, power and visibility."""

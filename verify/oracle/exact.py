@@ -1,4 +1,4 @@
-"""The top rung of the ladder: sampled elements in arbitrary precision hold the float64 reference to account.
+"""Rung 1 of the oracle ladder: sampled elements in arbitrary precision check the float64 reference.
 
 The contract's ``exact_reference`` computes one element from the case's stored inputs with mpmath. The
 float64 reference must agree with it far inside the bound, and an ideal kernel, whose result is the exact
@@ -43,10 +43,10 @@ class Disagreement:
 def sampled_disagreements(
     case: Case, expected: Mapping[str, Quantity], samples: int, rng: np.random.Generator
 ) -> Iterator[Disagreement]:
-    """Checks ``samples`` elements of each quantity. Raises ValueError without an exact_reference."""
+    """Check ``samples`` elements of each quantity. Raises ValueError without an exact_reference."""
     function = case.contract.exact_reference
     if function is None:
-        raise ValueError(f"{case.contract.name}: exact_reference: is not given, mpmath has nothing to check")
+        raise ValueError(f"{case.contract.name}: exact_reference: is not defined, nothing to check")
     with mpmath.workdps(DIGITS):
         for name, quantity in expected.items():
             for flat in rng.integers(0, quantity.value.size, min(samples, quantity.value.size)):
@@ -71,7 +71,7 @@ def _compare(quantity: Quantity, index: tuple[int, ...], truth: mpmath.mpf) -> I
         yield Disagreement(quantity.name, index, "the reference is wrong", rounded, reference, bound)
     if quantity.dtype is not None:
         ideal = float(round_to(quantity.dtype, np.asarray(rounded)))
-        # An exact result is compared after the reference was rounded to its format.
+        # For an exact quantity, the comparison rounds the reference to the format first.
         target = float(round_to(quantity.dtype, np.asarray(reference))) if quantity.exact else reference
         if abs(ideal - target) > bound:
             yield Disagreement(

@@ -1,4 +1,4 @@
-"""What a case must give: every compared quantity with its value, its bound, and how the bound was derived."""
+"""The expected results of a case: every compared quantity with its value and its derived bound."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from verify.oracle.tracked import Tracked, in_range, overflow_limit
 
 
 class OracleError(ValueError):
-    """A contract whose reference and error model contradict each other; the message names the quantity."""
+    """A contract's reference and error model contradict each other; the message names the quantity."""
 
 
 @dataclass(frozen=True)
 class Quantity:
     """One compared quantity of a case.
 
-    value, bound: float64 arrays of one shape; an observed element is right when it is within ``bound`` of
-    ``value`` (both NaN, or the same infinity, also agree). dtype: the element format for an output buffer,
-    None for an invariant of intermediates. exact: bit equality is demanded and the bound is zero.
+    value, bound: float64 arrays of one shape; an observed element is right if it is within ``bound`` of
+    ``value`` (both NaN, or the same infinity, also agree). dtype: the element format of an output buffer,
+    None for an invariant of intermediates. exact: bit equality is required and the bound is zero.
     """
 
     name: str
@@ -36,8 +36,8 @@ class Quantity:
 def expect(case: Case) -> Mapping[str, Quantity]:
     """The reference and the derived bounds of a case, by quantity.
 
-    Raises OracleError when the error model lacks a quantity of the reference, has another shape, or its own
-    value is farther from the reference than its bound: then neither may judge a kernel.
+    Raises OracleError if the error model lacks a quantity of the reference, has a different shape, or its
+    value is farther from the reference than its bound: then neither can be trusted to judge a kernel.
     """
     contract = case.contract
     with np.errstate(all="ignore"):
@@ -56,7 +56,7 @@ def expect(case: Case) -> Mapping[str, Quantity]:
             continue
         value = array(given, np.float64, f"{contract.file}: reference: {name}")
         if name not in model:
-            raise OracleError(f"{case.id}: {name}: the error model does not give it")
+            raise OracleError(f"{case.id}: {name}: the error model does not return it")
         tracked = model[name]
         if not isinstance(tracked, Tracked):
             kind = type(tracked).__name__
@@ -75,12 +75,12 @@ def expect(case: Case) -> Mapping[str, Quantity]:
         expected[name] = Quantity(name, value, bound, dtypes.get(name), name in exact)
     missing = [n for n in dtypes if n not in expected and n not in absent]
     if missing:
-        raise OracleError(f"{case.id}: {missing[0]}: the reference does not give this output")
+        raise OracleError(f"{case.id}: {missing[0]}: the reference does not return this output")
     return expected
 
 
 def _element_shape(case: Case, name: str) -> tuple[int, ...]:
-    """Of an output's elements; a packed format holds several in a storage item."""
+    """The shape of an output's elements; a packed format has several per storage item."""
     buffer = case.contract.buffer(name)
     shape = case.shape(buffer)
     packed = format_of(case.dtype(buffer)).packed
@@ -90,10 +90,10 @@ def _element_shape(case: Case, name: str) -> tuple[int, ...]:
 def _stored(
     case: Case, name: str, value: np.ndarray, model: Tracked, dtype: str | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The reference as the output's format holds it, with the model's bound.
+    """The reference within the range of the output's format, with the model's bound.
 
-    Where the model's own arithmetic overflows and the reference does not, an infinity is as good as the
-    reference. Raises OracleError where the two differ by more than the bound.
+    Where the model's arithmetic overflows and the reference does not, the bound is infinite. Raises
+    OracleError where the two differ by more than the bound.
     """
     modelled, bound = np.asarray(model.value, np.float64), np.asarray(model.bound, np.float64)
     limit = np.inf if dtype is None else overflow_limit(dtype)

@@ -1,12 +1,12 @@
 """Power: could the comparison of a fixture have failed at all?
 
-A bound that is infinite, or as large as the result itself, lets every kernel pass. So the expected results
-are held against wrong ones that a faulty kernel would give: every element halved (a zeroed one is farther
-away still), and the reference's own answer with one position of an input left out. Each must leave its bound
-in some profile of the fixture. Single results may lie near zero, and to halve them shows nothing then; but no
-element's bound may rival the largest result beside it in every profile. Elements that are promised to be zero
-have nothing to lose and do not count. Inputs whose elements are all alike wherever they are looked at hide
-which of them a kernel reads.
+A bound that is infinite, or as large as the result itself, passes every kernel. So the expected results are
+compared with wrong results that a faulty kernel would give: every element halved (zeroing moves it even
+farther), and the reference recomputed with one position of an input dropped. Each must exceed its bound in
+some profile of the fixture. Individual results may be near zero, where halving shows nothing; but no
+element's bound may rival the largest result of its quantity in every profile. Elements that must be zero do
+not count. If all elements of an input are equal in every profile, the comparison cannot show which of them a
+kernel reads.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from verify.oracle.visibility import unit_of
 Expected = Mapping[str, Quantity]
 
 LEAST_SHARE = 0.1
-"""Share of an output's elements that some profile must be able to judge: single ones may be near zero."""
+"""Share of an output's elements that some profile must be able to judge: a few may be near zero."""
 
 SLICE = 64
-"""Elements of a row, a column or another slice of an output from which on not one may be missing them all."""
+"""A row, column or other slice of at least this many elements must have one that some profile can judge."""
 
 COARSE = 1 / 16
-"""A bound below this part of the result is not to blame when a dropped position moves less than that."""
+"""A bound below this fraction of the result is not the reason why a dropped position goes unnoticed."""
 
 _REMEDY = "tighten error_model, or add a profile in which the result stands out"
 
 
 @dataclass
 class _Judged:
-    """What all profiles together can tell of each element of one output."""
+    """What all profiles together can show for each element of one output."""
 
     promised: np.ndarray
     counted: np.ndarray
-    told: np.ndarray
+    detectable: np.ndarray
     bounded: np.ndarray
     finite: np.ndarray
     narrow: np.ndarray
@@ -50,29 +50,29 @@ class _Judged:
 def powerless(
     cases: Sequence[Case], expected: Sequence[Expected], never: frozenset[str], flat: frozenset[str]
 ) -> str:
-    """Why the comparison of one fixture's cases proves nothing of some output; empty where it has power.
+    """Why the comparison of a fixture's cases proves nothing about some output; empty if it has power.
 
-    expected: what each case must give. never: outputs of which no fixture promises an element. flat: inputs
-    whose elements are all equal in every case of every fixture.
+    expected: the expected results of each case. never: outputs of which no fixture promises an element.
+    flat: inputs whose elements are all equal in every case of every fixture.
     """
     nothing = unpromised(cases)
     for name in sorted(nothing if nothing == _sized(cases) else never):
-        return f"compare has no power over {name}: promised= names no element of it in any profile"
+        return f"compare has no power over {name}: promised= selects no element of it in any profile"
     for name in sorted(_sized(cases) - nothing):
         masks = [_promised(case, name, given[name].value.shape) for case, given in _both(cases, expected)]
-        if why := _told_apart(name, masks, [given[name] for given in expected]):
+        if why := _halved_undetected(name, masks, [given[name] for given in expected]):
             return f"compare has no power over {name}: {why}"
     exact = any(quantity.exact for given in expected for quantity in given.values())
     for name in sorted(() if exact else flat):
         return (
-            f"compare has no power over {name}: in every profile all of its elements are equal, so a kernel "
-            "that reads the wrong one, or none, is not told: add a profile in which they differ"
+            f"compare has no power over {name}: all of its elements are equal in every profile, so a kernel "
+            "that reads the wrong ones is not detected: add a profile in which they differ"
         )
     return _blind_to_inputs(cases, expected)
 
 
 def unpromised(cases: Sequence[Case]) -> frozenset[str]:
-    """Outputs that have elements, of which no case promises a single one."""
+    """Non-empty outputs of which no case promises an element."""
     return frozenset(n for n in _sized(cases) if not any(_written(case, n).any() for case in cases))
 
 
@@ -95,7 +95,7 @@ def _differs(case: Case, name: str) -> bool:
 
 
 def _sized(cases: Sequence[Case]) -> frozenset[str]:
-    """Outputs that have elements in some case."""
+    """Outputs that are not empty in some case."""
     outputs = [b for b in cases[0].contract.buffers if b.role in ("out", "inout")]
     return frozenset(
         b.name for b in outputs for case in cases if case.given(b.name) and min(case.shape(b), default=1) > 0
@@ -111,36 +111,36 @@ def _written(case: Case, name: str) -> np.ndarray:
 
 
 def _promised(case: Case, name: str, shape: tuple[int, ...]) -> np.ndarray:
-    """The promised elements; a packed format holds several in a storage item."""
+    """The mask of promised elements; a packed format has several per storage item."""
     mask = _written(case, name)
     return mask if mask.shape == shape else np.repeat(mask, shape[-1] // mask.shape[-1], axis=-1)
 
 
-def _told_apart(name: str, masks: Sequence[np.ndarray], quantities: Sequence[Quantity]) -> str:
-    """Whether halved results leave their bounds; the reason where they do not."""
+def _halved_undetected(name: str, masks: Sequence[np.ndarray], quantities: Sequence[Quantity]) -> str:
+    """Why halved results would stay within their bounds; empty if they would not."""
     if any(mask.shape != masks[0].shape for mask in masks):
         return ""
     judged = _judge(masks, quantities)
     unbounded = judged.promised & judged.finite & ~judged.bounded
     if unbounded.any():
-        return f"{_first(name, unbounded)} is infinite or no number in every profile: {_REMEDY}"
+        return f"{_first(name, unbounded)} is infinite or NaN in every profile: {_REMEDY}"
     undefined = judged.promised & ~judged.finite
     if undefined.sum() > judged.promised.sum() / 2:
         of = f"{int(undefined.sum())} elements ({_first(name, undefined, '')})"
-        return f"the reference of {of} is no finite number in any profile"
+        return f"the reference of {of} is not finite in any profile"
     counted = judged.counted
-    told = judged.told & counted
-    if told.sum() < LEAST_SHARE * counted.sum():
-        at = tuple(int(i) for i in np.argwhere(counted & ~told)[0])
+    detectable = judged.detectable & counted
+    if detectable.sum() < LEAST_SHARE * counted.sum():
+        at = tuple(int(i) for i in np.argwhere(counted & ~detectable)[0])
         shown = max(quantities, key=lambda quantity: abs(np.nan_to_num(quantity.value[at])))
         return (
             "a zeroed or halved result stays within the bound in every profile for "
-            f"{int(counted.sum() - told.sum())} of {int(counted.sum())} elements; {name}{list(at)} is "
+            f"{int(counted.sum() - detectable.sum())} of {int(counted.sum())} elements; {name}{list(at)} is "
             f"{shown.value[at]:.6g} within {shown.bound[at]:.3g}: {_REMEDY}"
         )
     for axis in range(counted.ndim):
         others = tuple(a for a in range(counted.ndim) if a != axis)
-        blind = (counted.sum(others) >= SLICE) & (told.sum(others) == 0)
+        blind = (counted.sum(others) >= SLICE) & (detectable.sum(others) == 0)
         if blind.any():
             where = ["all"] * counted.ndim
             where[axis] = str(int(np.argmax(blind)))
@@ -161,10 +161,10 @@ def _judge(masks: Sequence[np.ndarray], quantities: Sequence[Quantity]) -> _Judg
         finite = np.isfinite(quantity.value)
         size = np.abs(np.where(finite, quantity.value, 0.0))
         bounded = finite & np.isfinite(quantity.bound)
-        told = mask & bounded & (size / 2 > np.where(bounded, unit_of(quantity), np.inf))
+        detectable = mask & bounded & (size / 2 > np.where(bounded, unit_of(quantity), np.inf))
         judged.promised |= mask
-        judged.told |= told
-        judged.counted |= mask & ((size > _negligible(quantity)) | told)
+        judged.detectable |= detectable
+        judged.counted |= mask & ((size > _negligible(quantity)) | detectable)
         judged.bounded |= mask & bounded
         judged.finite |= mask & finite
         judged.narrow |= mask & bounded & (unit_of(quantity) < size[mask].max(initial=0.0) / 2)
@@ -172,7 +172,7 @@ def _judge(masks: Sequence[np.ndarray], quantities: Sequence[Quantity]) -> _Judg
 
 
 def _negligible(quantity: Quantity) -> float:
-    """Results up to this size may be stored as zero or without their full precision."""
+    """Results up to this size may be flushed to zero or lose precision."""
     if quantity.dtype is None or not format_of(quantity.dtype).is_float:
         return 0.0
     return 4 * format_of(quantity.dtype).smallest_normal
@@ -183,7 +183,7 @@ def _first(name: str, mask: np.ndarray, what: str = "the bound of ") -> str:
 
 
 def _blind_to_inputs(cases: Sequence[Case], expected: Sequence[Expected]) -> str:
-    """The reason where no dropped position of an input leaves a bound, although the reference moves."""
+    """Why dropping any position of some input goes unnoticed although the reference changes; or empty."""
     for buffer in cases[0].contract.buffers:
         if buffer.role not in ("in", "inout") or not FORMATS[cases[0].dtype(buffer)].is_float:
             continue
@@ -197,14 +197,14 @@ def _blind_to_inputs(cases: Sequence[Case], expected: Sequence[Expected]) -> str
 
 
 def _blind_along(name: str, axis: int, cases: Sequence[Case], expected: Sequence[Expected]) -> str | None:
-    """None when a position that is dropped along this axis shows, or moves nothing to speak of."""
+    """The reason why a dropped position along this axis is not detected; None if it is, or changes little."""
     hidden: str | None = None
     for case, given in _both(cases, expected):
         for position, changed in _dropped(case, name, axis):
             try:
                 with np.errstate(all="ignore"):
                     moved = changed.contract.reference(changed)
-            except Exception:  # a reference may refuse such data, and then says nothing of the bounds
+            except Exception:  # a reference may reject such data, which proves nothing about the bounds
                 return None
             shown, coarse = _seen(given, moved)
             if shown:
@@ -212,13 +212,13 @@ def _blind_along(name: str, axis: int, cases: Sequence[Case], expected: Sequence
             if coarse:
                 hidden = (
                     f"compare has no power over {name}: every result stays within its bound in every profile "
-                    f"when one of its positions (index {position} of axis {axis}, say) is left out: {_REMEDY}"
+                    f"when one of its positions (index {position} of axis {axis}, say) is dropped: {_REMEDY}"
                 )
     return hidden
 
 
 def _dropped(case: Case, name: str, axis: int) -> Iterator[tuple[int, Case]]:
-    """The case with the first, the middle or the last live position along an axis set to zero."""
+    """The case with the first, middle or last live position along an axis set to zero, each in turn."""
     array = case.arrays[name]
     live = case.live(name).any(axis=tuple(a for a in range(array.ndim) if a != axis))
     positions = np.flatnonzero(live)
@@ -232,7 +232,7 @@ def _dropped(case: Case, name: str, axis: int) -> Iterator[tuple[int, Case]]:
 
 
 def _seen(given: Expected, moved: Mapping[str, np.ndarray]) -> tuple[bool, bool]:
-    """Whether some result left its bound, and whether one moved that is only known coarsely."""
+    """Whether some result exceeds its bound, and whether one changed whose bound is coarse."""
     coarse = False
     for name, quantity in given.items():
         new = np.asarray(moved[name], np.float64)

@@ -1,21 +1,22 @@
-"""Float64 arithmetic that carries its own rounding bound: where every tolerance comes from.
+"""Float64 arithmetic that tracks rounding bounds: the source of every tolerance.
 
-A :class:`Tracked` array holds what exact arithmetic would give (``value``) and how far a kernel may be from
-it (``bound``): every kernel that performs the recorded operations in the recorded precision gives a result
-within ``bound`` of ``value``, element by element. The rules are those of running error analysis (Higham,
-Accuracy and Stability of Numerical Algorithms, 2nd ed., chapters 3 and 4): an operation adds its own
-rounding, at most ``u * |result|`` plus an absolute term for underflow, to the bounds that its operands
-bring along.
+A :class:`Tracked` array holds the result of exact arithmetic (``value``) and the largest possible error of a
+kernel (``bound``): every kernel that performs the recorded operations in the recorded precision gives a
+result within ``bound`` of ``value``, element by element. The rules are those of running error analysis
+(Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., chapters 3 and 4): an operation adds its own
+rounding error, at most ``u * |result|`` plus an absolute term for underflow, to the propagated bounds of its
+operands.
 
 The bounds hold whether or not a multiplication is fused with the addition after it, and, for sums, for
 every order whose longest chain of additions is at most the stated depth. Where a result is provably exact
-no rounding is added: a sum of multiples of 2^e whose absolute values add up to less than 2^(e+p) is exact
-in any order in a format of p significant bits.
+no rounding error is added: a sum of multiples of 2^e whose absolute values add up to less than 2^(e+p) is
+exact in any order in a format of p significant bits.
 
-Every format has a range. A result that the kernel's format certainly cannot hold is infinite here as well,
-and one that may or may not fit has an infinite bound; no operation prints a NumPy warning. Where an infinity
-becomes a number again (``x / inf``), the bound covers what an unlimited exponent would have given; after a
-root or a logarithm of it that may be any number. An infinity whose bound is infinite is one that may not be.
+Every format has a range. A result that certainly overflows the kernel's format is infinite here as well, and
+one that may overflow has an infinite bound; no operation prints a NumPy warning. Where an infinity becomes
+finite again (``x / inf``), the bound covers the result with an unlimited exponent; after a root or a
+logarithm it is infinite. An infinite value with an infinite bound means that the kernel's result may be
+finite.
 
 Published errors of the approximate instructions: PTX ISA, section on floating-point instructions
 (``ex2.approx``, ``lg2.approx``, ``rcp.approx``, ``div.full``: at most 2 ulp, which is 2^-22 of the result;
@@ -68,24 +69,24 @@ class Arithmetic:
 
     @property
     def eta(self) -> float:
-        """Absolute error of a result that underflows."""
+        """Largest absolute error of a result that underflows."""
         fmt = FORMATS[self.format]
         return fmt.smallest_normal if self.flush else fmt.smallest_subnormal / 2
 
     @property
     def limit(self) -> float:
-        """The least magnitude that rounds to infinity; infinite where the format saturates."""
+        """The smallest magnitude that rounds to infinity; infinite if the format saturates."""
         return overflow_limit(self.format)
 
     @property
     def significant_bits(self) -> int:
-        """Bits of a significand, the implicit one included."""
+        """Bits of the significand, including the implicit one."""
         return FORMATS[self.format].mantissa + 1
 
 
 @cache
 def overflow_limit(dtype: str) -> float:
-    """The least magnitude that a format rounds to infinity; infinite for integers and where it saturates."""
+    """The smallest magnitude that a format rounds to infinity; infinite for integers and if it saturates."""
     fmt = FORMATS[dtype]
     if not fmt.is_float or fmt.saturates or dtype == "f64":
         return np.inf
@@ -97,10 +98,10 @@ F32 = Arithmetic()
 
 @dataclass(frozen=True)
 class Tracked:
-    """A float64 array with a bound on how far a kernel's own result may be from it.
+    """A float64 array with a bound on the error of a kernel's result.
 
-    value, bound: arrays of one shape; bound >= 0. Where ``value`` is NaN the bound means nothing; where it is
-    infinite, a finite bound says that the kernel's result is this infinity.
+    value, bound: arrays of one shape; bound >= 0. Where ``value`` is NaN the bound is meaningless; where it
+    is infinite, a finite bound means that the kernel's result is this infinity.
     """
 
     value: np.ndarray
@@ -113,7 +114,7 @@ class Tracked:
 
     @property
     def is_exact(self) -> bool:
-        """No element can differ from its value."""
+        """Whether no element can differ from its value."""
         return not np.any(self.bound)
 
     def __getitem__(self, index: Any) -> Tracked:
@@ -148,7 +149,7 @@ class Tracked:
 
 
 _SILENT = np.errstate(all="ignore")
-"""Infinities and NaN are results like others here."""
+"""Infinities and NaN are ordinary results here."""
 
 
 def exact(values: np.ndarray | float) -> Tracked:
@@ -158,7 +159,7 @@ def exact(values: np.ndarray | float) -> Tracked:
 
 
 def tracked(value: Tracked | np.ndarray | float) -> Tracked:
-    """``value`` itself, or an exact array of it; a Python float may be a constant of single precision."""
+    """``value`` itself, or an array of it; a kernel may have a Python float in single precision."""
     if isinstance(value, Tracked):
         return value
     held = exact(value)
@@ -186,8 +187,8 @@ def multiply(a: Tracked, b: Tracked, arithmetic: Arithmetic = F32) -> Tracked:
 def divide(a: Tracked, b: Tracked, arithmetic: Arithmetic = F32, error: float = 0.0) -> Tracked:
     """a / b, rounded once. ``error``: further relative error of an approximate division (APPROXIMATE).
 
-    The bound is infinite where the divisor may be zero. An infinite divisor may have been any number past the
-    end of the format.
+    The bound is infinite where the divisor may be zero. An infinite divisor may stand for any magnitude
+    beyond the format's range.
     """
     value = a.value / b.value
     least = np.abs(b.value) - b.bound
@@ -201,7 +202,7 @@ def divide(a: Tracked, b: Tracked, arithmetic: Arithmetic = F32, error: float = 
 
 @_SILENT
 def exp2(x: Tracked, arithmetic: Arithmetic = F32, error: float = APPROXIMATE) -> Tracked:
-    """2^x by an instruction of that relative error; exact where x is exactly 0, as the PTX ISA promises."""
+    """2^x by an instruction of relative error ``error``; exact where x is 0, as the PTX ISA states."""
     value = np.exp2(x.value)
     carried = value * np.expm1(np.log(2) * x.bound)
     own = np.where((x.value == 0) & (x.bound == 0), 0.0, error * (value + carried) + arithmetic.eta)
@@ -243,13 +244,13 @@ def sqrt(x: Tracked, arithmetic: Arithmetic = F32, error: float = 0.0) -> Tracke
 
 @_SILENT
 def rsqrt(x: Tracked, arithmetic: Arithmetic = F32, error: float = APPROXIMATE) -> Tracked:
-    """1 / sqrt(x) by an instruction of that relative error, or as a root and a division."""
+    """1 / sqrt(x) by an instruction of relative error ``error``, or as a root and a division."""
     return divide(exact(np.ones_like(x.value)), sqrt(x, arithmetic), arithmetic, error)
 
 
 @_SILENT
 def maximum(x: Tracked, axis: int) -> Tracked:
-    """Maximum along an axis: never rounded; another element may win when bounds overlap."""
+    """Maximum along an axis: never rounded; if bounds overlap, the kernel may pick another element."""
     value = x.value.max(axis)
     above = (x.value + x.bound).max(axis) - value
     below = value - (x.value - x.bound).max(axis)
@@ -264,7 +265,7 @@ def where(mask: np.ndarray, a: Tracked | float, b: Tracked | float) -> Tracked:
 
 @_SILENT
 def total(x: Tracked, axis: int, depth: int | None = None, arithmetic: Arithmetic = F32) -> Tracked:
-    """Sum along an axis in any order whose longest chain has ``depth`` additions (None: any order at all).
+    """Sum along an axis in any order whose longest chain has ``depth`` additions (None: any order).
 
     Each term passes through at most ``depth`` roundings, so the error is at most gamma_depth * sum |x|.
     """
@@ -301,10 +302,10 @@ def dot(
 def tensor_core_scores(rows: np.ndarray, columns: np.ndarray, chains: ScoreChains) -> Tracked:
     """rows @ columns.T on the tensor core, from exact inputs: ``[m, d]`` and ``[n, d]`` to ``[m, n]``.
 
-    chains: nested. A list of slices of d is one chain: one mma step after the other into one accumulator. A
-    list of chains, or of such lists, is added up in fp32, in order. The bound follows the running sums: a
-    step errs by TENSOR_CORE_STEP of what the accumulator held plus the absolute products that it takes in,
-    whatever the order inside the step.
+    chains: nested. A list of slices of d is one chain: consecutive mma steps into one accumulator. A list of
+    chains, or of such lists, is added up in fp32, in order. The bound follows the running sums: the error of
+    a step is TENSOR_CORE_STEP times the sum of the accumulator's magnitude and the absolute products that the
+    step adds, whatever the order inside the step.
     """
     magnitude = np.abs(rows) @ np.abs(columns).T
     result = _added_chains(rows, columns, chains)
@@ -330,7 +331,7 @@ def _added_chains(rows: np.ndarray, columns: np.ndarray, chains: ScoreChains) ->
 
 @_SILENT
 def round_result(x: Tracked, dtype: str) -> Tracked:
-    """x rounded to a storage format, to nearest.
+    """x rounded to nearest in a storage format.
 
     Rounding is monotonic, so the stored result lies between the rounded ends of the interval
     ``value +- bound``; the new bound is the farther of the two from ``value``. It is often no more than the
@@ -344,9 +345,9 @@ def round_result(x: Tracked, dtype: str) -> Tracked:
 
 
 def in_range(x: Tracked, limit: float) -> Tracked:
-    """x in a format that has no magnitude from ``limit`` on: infinite where it cannot hold the result.
+    """x in a format in which magnitudes from ``limit`` on overflow: infinite where the result surely does.
 
-    The bound is infinite where it may or may not.
+    The bound is infinite where the result may or may not overflow.
     """
     with np.errstate(invalid="ignore"):
         size = np.abs(x.value)
@@ -358,14 +359,14 @@ def in_range(x: Tracked, limit: float) -> Tracked:
 
 
 def gamma(count: int | np.ndarray, u: float) -> float | np.ndarray:
-    """count * u / (1 - count * u): what ``count`` roundings in a row amount to at most."""
+    """count * u / (1 - count * u): the largest relative error of ``count`` successive roundings."""
     return count * u / (1 - count * u)
 
 
 def grid(values: np.ndarray, axis: int) -> np.ndarray:
     """Largest e along an axis such that every value is a multiple of 2^e (large where all are zero)."""
     mantissa, exponent = np.frexp(values)
-    with np.errstate(invalid="ignore"):  # NaN lies on no grid, and its sums are NaN whatever is said of it
+    with np.errstate(invalid="ignore"):  # the grid of a NaN is irrelevant, since its sums are NaN
         integer = np.ldexp(mantissa, 53).astype(np.int64)
     lowest = (integer & -integer).astype(np.float64)
     trailing = np.frexp(lowest)[1] - 1
@@ -381,14 +382,14 @@ def sums_exactly(magnitude: np.ndarray, exponent: np.ndarray, arithmetic: Arithm
 
 
 def _summed(value: np.ndarray, magnitude: np.ndarray, bound: np.ndarray, arithmetic: Arithmetic) -> Tracked:
-    """A sum whose terms have ``magnitude`` in absolute sum: some order may pass the end of the format."""
+    """A sum whose terms have ``magnitude`` as their absolute sum: in some order it may overflow."""
     passed = (magnitude + bound >= arithmetic.limit) & (np.abs(value) - bound < arithmetic.limit)
     bound = np.where(np.isinf(value), 0.0, np.where(passed, np.inf, bound))
     return _host(value, bound, arithmetic.limit)
 
 
 def _overflowed(x: Tracked) -> np.ndarray:
-    """Where the kernel's own result is infinite for certain."""
+    """Where the kernel's result is certainly infinite."""
     return np.isinf(x.value) & np.isfinite(x.bound)
 
 
@@ -409,9 +410,9 @@ def _widened(x: Tracked, relative: float) -> Tracked:
 
 
 def _host(value: np.ndarray, bound: np.ndarray, limit: float = np.inf) -> Tracked:
-    """Adds the allowance for the reference's own rounding wherever the bound is not zero.
+    """Add the allowance for the reference's own rounding wherever the bound is not zero.
 
-    limit: of the result's format. A bound that came out as NaN (zero times an infinite one) is infinite.
+    limit: that of the result's format. A NaN bound (from zero times infinity) becomes infinite.
     """
     with np.errstate(invalid="ignore"):
         bound = np.where(np.isnan(bound), np.where(np.isfinite(value), np.inf, 0.0), bound)

@@ -1,9 +1,10 @@
-"""Visibility: could a fixture show that one position was dropped, or one too many was read?
+"""Visibility: would a fixture show that one position was dropped, or that one dead position was read?
 
-For every live position, and every dead position next to an edge of the band, the contract says in float64 how
-far each compared quantity would move. The move is measured in units of what the comparison lets pass: the
-derived bound, and for a stored output at least half a unit in its last place. The visibility of a position is
-the maximum over profiles and quantities; below :data:`REQUIRED` a fixture proves nothing about that position.
+For every live position, and every dead position next to an edge of the band, the contract computes in float64
+how far each compared quantity would change. The change is measured in units of what the comparison
+tolerates: the derived bound, and for a stored output at least half a unit in the last place. The visibility
+of a position is the maximum over profiles and quantities; below :data:`REQUIRED` a fixture proves nothing
+about it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ REQUIRED = 8.0
 
 @dataclass(frozen=True)
 class Weakest:
-    """The position of a fixture that is hardest to see. profile: the one that shows it best."""
+    """The least visible position of a fixture. profile: the one in which it is most visible."""
 
     kind: str
     row: int
@@ -35,7 +36,7 @@ class Weakest:
 def weakest_position(cases: Iterable[Case]) -> Weakest | None:
     """The least visible position over all profiles of one fixture.
 
-    None when the contract does not say what a dropped position does, or the fixture has no position at all.
+    None if the contract defines no effects, or the fixture has no positions.
     """
     names = []
     best: dict[tuple[str, int, int], tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
@@ -59,12 +60,12 @@ def weakest_position(cases: Iterable[Case]) -> Weakest | None:
 
 
 def units(expected: Mapping[str, Quantity]) -> dict[str, np.ndarray]:
-    """How far each element may move unnoticed: 0 where bit equality is demanded."""
+    """By how much each element may change unnoticed: 0 where bit equality is required."""
     return {name: unit_of(quantity) for name, quantity in expected.items()}
 
 
 def unit_of(quantity: Quantity) -> np.ndarray:
-    """How far each element of one quantity may move unnoticed."""
+    """By how much each element of one quantity may change unnoticed."""
     if quantity.exact:
         return np.zeros_like(quantity.bound)
     if quantity.dtype is None or not format_of(quantity.dtype).is_float:
