@@ -27,7 +27,7 @@ def test_a_refusal_is_told_from_a_plan(guarded: Build) -> None:
     requests = [{**BASE, "n": 0}, {**BASE, "n": 5}]
     assert query_plans(guarded, GUARDED, requests, 8)[0] == {}
     assert ask_plans(guarded, GUARDED, requests, 8)[0]["error"] == "cudaErrorInvalidValue"
-    with pytest.raises(PlanError, match=r"guarded_plan_of refuses scale=2\.0, swallow=0, n=0"):
+    with pytest.raises(PlanError, match=r"guarded_plan_of rejects scale=2\.0, swallow=0, n=0"):
         require_plans(guarded, GUARDED, requests, 8)
 
 

@@ -1,1 +1,1 @@
-"""Our own contracts, one ``*_contract.py`` a kernel."""
+"""Our own contracts, one ``*_contract.py`` per kernel."""

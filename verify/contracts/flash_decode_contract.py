@@ -20,7 +20,7 @@ from verify.oracle.tracked import Tracked
 
 
 def numerics(case: Case) -> Numerics:
-    """Where the kernel rounds, as the head of its source says."""
+    """Where the kernel rounds, as documented at the head of its source."""
     dim, tile, splits = case["D"], case["tile"], case["num_splits"]
     part = min(dim, 256)  # the dims of a score that one warp sums, in four chains
     steps = [[slice(d, d + 16) for d in range(first, first + part, 16)] for first in range(0, dim, part)]
@@ -133,7 +133,7 @@ CONTRACT = Contract(
                 ("zero", 0.0), ("negative", -0.125), ("subnormal", 1e-40), ("infinite", inf), ("nan", nan),
             )
         ),
-        # Grids that would be small again if they were cut to 32 bits.
+        # Grids that would be small if truncated to 32 bits.
         _grid_refused("split-grid-too-large", {"B": 3, "splits": (2**32 + 2) // 3}),
         _grid_refused("merge-grid-too-large", {"NH": 2**29 + 1, "D": 512, "splits": 1}),
         *(_refused(f"null-{x}", null=(x,)) for x in ("q", "k", "v", "out", "lengths", "workspace")),
@@ -149,14 +149,14 @@ CONTRACT = Contract(
             for x in "kv"
         ),
         *(_refused(f"{x}_batch-misaligned", {f"{x}_batch": "NKV * capacity * D + 4"}) for x in "kv"),
-        # A single row, so that nothing but the sign is wrong.
+        # A single row, so that only the sign is wrong.
         *(_refused(f"{x}_row-negative", {f"{x}_row": -8}) for x in ("q", "out")),
         *(_refused(f"{x}_row-negative", {"capacity": 1, f"{x}_row": -8, f"{x}_head": 8}) for x in "kv"),
         *(_refused(f"{x}_head-negative", {f"{x}_head": -8, f"{x}_batch": 8}) for x in "kv"),
         *(_refused(f"{x}_batch-negative", {f"{x}_batch": -8}) for x in "kv"),
         *(_refused(f"{x}_row-beyond-memory", {"B": 2, f"{x}_row": 2**62}) for x in ("q", "out")),
         *(_refused(f"{x}_batch-beyond-memory", {"B": 2, f"{x}_batch": 2**62}) for x in "kv"),
-        # An offset that would be 0 again if it were cut to 64 bits.
+        # An offset that would be 0 if truncated to 64 bits.
         *(
             _refused(f"{x}_row-beyond-64-bits", {"capacity": 2**32 + 1, f"{x}_row": 2**32, f"{x}_head": 8})
             for x in "kv"

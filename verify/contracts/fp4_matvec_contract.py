@@ -39,7 +39,7 @@ CONTRACT = Contract(
             ("N", "K // group"),
             strides=("s_pitch", 1),
             align=4,
-            doc="a negative scale is used with its sign, a NaN reaches its row of y, E8M0 code 0 is 2^-127",
+            doc="negative scales are allowed, a NaN propagates to its row of y, E8M0 code 0 is 2^-127",
         ),
         Buffer("tensor_scale", "f32", (1,), align=4),
         Buffer("x", "bf16", ("B", "K"), strides=("x_pitch", 1)),
@@ -117,7 +117,7 @@ CONTRACT = Contract(
         _refused("vectors-overlap", {"x_pitch": "K - 8"}),
         _refused("vector-pitch-misaligned", {"x_pitch": "round_up(K, 8) + 4"}),
         _refused("results-overlap", {"N": 2, "y_pitch": 1}),
-        # A grid that would be small again if it were cut to 32 bits.
+        # A grid that would be small if truncated to 32 bits.
         _grid_refused("grid-too-large", {"N": 2**37 + 32, "pinned_rows": 32}),
         _grid_refused("grid-too-large-for-one-vector", {"N": 2**38 + 64, "pinned_rows": 64}),
         _refused("weights-beyond-memory", {"N": 2, "w_pitch": 2**62}),

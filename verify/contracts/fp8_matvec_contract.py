@@ -28,8 +28,8 @@ CONTRACT = Contract(
         Symbol("y_pitch", default="N", doc="elements from one result to the next"),
     ),
     buffers=(
-        Buffer("weights", "e4m3", ("N", "K"), strides=("w_pitch", 1), doc="a NaN reaches its row of y"),
-        Buffer("scales", "f32", ("N",), align=4, doc="a negative scale is used with its sign"),
+        Buffer("weights", "e4m3", ("N", "K"), strides=("w_pitch", 1), doc="a NaN propagates to its row of y"),
+        Buffer("scales", "f32", ("N",), align=4, doc="negative scales are allowed"),
         Buffer("x", "bf16", ("B", "K"), strides=("x_pitch", 1)),
         Buffer(
             "y", DtypeChoice("output", ("bf16", "f32")), ("B", "N"), "out", strides=("y_pitch", 1), align=4
@@ -78,7 +78,7 @@ CONTRACT = Contract(
         _refused("vectors-overlap", {"x_pitch": "round_up(K, 8) - 8"}),
         _refused("vector-pitch-misaligned", {"x_pitch": "round_up(K, 8) + 4"}),
         _refused("results-overlap", {"N": 2, "y_pitch": 1}),
-        # A grid that would be small again if it were cut to 32 bits.
+        # A grid that would be small if truncated to 32 bits.
         _grid_refused("grid-too-large", {"N": 2**37 + 32, "pinned_rows": 32}),
         _refused("weights-beyond-memory", {"N": 2, "w_pitch": 2**62}),
         _refused("vectors-beyond-memory", {"B": 2, "x_pitch": 2**61}),

@@ -1,1 +1,1 @@
-"""The harness: found toolchain, rendered source, built and cached binary."""
+"""The harness: the program that runs a kernel, rendered, built and cached."""

@@ -1,4 +1,4 @@
-"""Builds a harness: renders it, compiles it with nvcc, keeps it in the cache under its contents' digest."""
+"""Builds a harness: renders it, compiles it with nvcc, and caches it under the digest of its inputs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ WRAPPED = tuple(
     )
     for suffix in ("", "_ptsz")
 )
-"""Launch functions of the runtime that the harness counts calls of (verify_launch_count.cuh)."""
+"""Launch functions of the runtime whose calls the harness counts (verify_launch_count.cuh)."""
 
 _ARCHITECTURE = re.compile(r"sm_(\d+[af]?)$")
 _SAFE_FLAG = re.compile(r"-[\w=.,:+/\-]*")
@@ -54,10 +54,10 @@ _SAFE_FLAG = re.compile(r"-[\w=.,:+/\-]*")
 
 @dataclass(frozen=True)
 class Build:
-    """A finished harness.
+    """A built harness.
 
-    source: the rendered ``.cu``. command: its compile. cached: it was there already. seconds: what the
-    compile took, 0 when cached. files: the production file and its own headers, as the compiler read them.
+    source: the rendered ``.cu``. command: its compile command. cached: whether the cache had it. seconds: the
+    compile time, 0 if cached. files: the production file and its own headers, as read by the compiler.
     """
 
     contract: Contract
@@ -78,11 +78,11 @@ def build_harness(
     toolchain: Toolchain | None = None,
     machine_code: bool = True,
 ) -> Build:
-    """The harness binary of a contract, compiled unless the cache has it.
+    """Build the harness of a contract, unless it is cached.
 
-    architecture: one or several ``sm_XX``; None for all that the contract names. Each is built as machine
-    code and as PTX; without ``machine_code`` as PTX alone, which is quicker and is all that the CPU device
-    runs. Raises BuildError with the compiler's words, or with what is missing.
+    architecture: one or several ``sm_XX``; None for all of the contract's. Each is built as machine code and
+    as PTX; without ``machine_code`` only as PTX, which is faster and sufficient for the CPU device. Raises
+    BuildError with the compiler's output, or naming what is missing.
     """
     tools = toolchain or find_toolchain()
     try:
@@ -113,7 +113,7 @@ def build_harness(
                 _compile(contract, folder, source, wanted, command, tools, machine_code)
             if read() != texts:
                 name = source_file(contract).name
-                raise BuildError(f"{name}: it, or what it includes, changed while it was compiled: run again")
+                raise BuildError(f"{name}: it or a file it includes changed during the compile: run again")
             shutil.copy(folder / "harness", entry / "harness")
             shutil.copy(folder / "harness.cu", entry / "harness.cu")
 
@@ -125,8 +125,8 @@ def build_harness(
 
 
 def write_source(contract: Contract, folder: Path) -> str:
-    """Write ``harness.cu``; its text. The production file stands there with its whole path, so that no other
-    of its name on an include path is taken for it."""
+    """Write ``harness.cu`` and return its text. It includes the production file by absolute path, so that no
+    file of the same name on an include path is taken instead."""
     production = source_file(contract).absolute()
     place = str(production) if is_includable(str(production)) else plain_name(production, folder)
     source = render(contract, place)
@@ -135,7 +135,7 @@ def write_source(contract: Contract, folder: Path) -> str:
 
 
 def _is_own(file: Path, tools: Toolchain) -> bool:
-    """Whether a header is a user's: not the compiler's, the system's, or the harness's."""
+    """Whether a file is the user's: not the compiler's, the system's, or the harness's."""
     others = (tools.root, tools.nvtx, Path("/usr"), resource_folder("harness_templates"))
     return file.name != "harness.cu" and not any(o is not None and file.is_relative_to(o) for o in others)
 
@@ -149,7 +149,7 @@ def _compile(
     tools: Toolchain,
     machine_code: bool,
 ) -> None:
-    """Compile and link ``harness.cu`` in ``folder``, the part that all kernels share beside it."""
+    """Compile ``harness.cu`` in ``folder`` and, concurrently, the part shared by all kernels; link both."""
     compilers = Compilers()
     with ThreadPoolExecutor(1) as pool:
         core = pool.submit(core_object, architectures, tools, machine_code, compilers)
@@ -192,7 +192,7 @@ def build_all(
     progress: Progress | None = None,
     jobs: int = 2,
 ) -> list[Build]:
-    """Several harnesses, ``jobs`` compilers at a time. Raises the first BuildError when all have ended."""
+    """Build several harnesses, ``jobs`` at a time. Raises the first BuildError after all have finished."""
     with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
         waiting = [pool.submit(build_harness, c, architecture, progress) for c in contracts]
     return [one.result() for one in waiting]
@@ -201,9 +201,9 @@ def build_all(
 def compile_command(
     contract: Contract, architectures: Sequence[str], tools: Toolchain, machine_code: bool = True
 ) -> Command:
-    """nvcc's command line from ``harness.cu`` to ``harness.o``, both in the folder that it runs in.
+    """nvcc's command line from ``harness.cu`` to ``harness.o``, both in its working directory.
 
-    Raises BuildError for a contract's flag that is not a plain option.
+    Raises BuildError for an entry of ``nvcc_flags`` that is not a plain option.
     """
     flags = _flags(contract, architectures, tools, machine_code)
     return (*flags, "-c", "harness.cu", "-o", "harness.o")
@@ -221,13 +221,13 @@ def _flags(contract: Contract, architectures: Sequence[str], tools: Toolchain, m
 def include_folders(contract: Contract) -> list[Path]:
     """Folders of the contract's own ``-I`` options; they are relative to the contract's file."""
     named = [flag[2:].removeprefix("=") for flag in contract.nvcc_flags if flag.startswith("-I")]
-    # nvcc takes lists apart at commas.
+    # nvcc splits lists at commas.
     parts = [part for text in named for part in ([text] if Path(text).is_dir() else text.split(","))]
     return [Path(os.path.abspath(contract.directory / part)) for part in parts if part]
 
 
 def other_flags(contract: Contract) -> tuple[str, ...]:
-    """The contract's own options but its include folders. Raises BuildError for one that is not plain."""
+    """The contract's options except include folders. Raises BuildError for one that is not plain."""
     others = tuple(flag for flag in contract.nvcc_flags if not flag.startswith("-I"))
     for flag in contract.nvcc_flags:
         if flag == "-I" or (flag in others and not _SAFE_FLAG.fullmatch(flag)) or not flag.isprintable():
@@ -238,14 +238,14 @@ def other_flags(contract: Contract) -> tuple[str, ...]:
 def core_compile_command(
     architectures: Sequence[str], tools: Toolchain, machine_code: bool = True
 ) -> Command:
-    """nvcc's command line for the part of a harness that is the same for every kernel, to ``core.o``."""
+    """nvcc's command line for the part that all harnesses share, to ``core.o``."""
     core = resource_folder("harness_templates") / "verify_core.cu"
     compiler = _compiler(architectures, tools, machine_code)
     return (*compiler, *tools.include_flags(), "-c", core, "-o", "core.o")
 
 
 def link_command(objects: Sequence[Path], tools: Toolchain) -> Command:
-    """The command line that links a harness to the shared runtime, its launches counted."""
+    """The command line that links a harness to the shared CUDA runtime, with launches counted."""
     assert tools.nvcc is not None and tools.gxx is not None
     return (
         *(tools.nvcc, "-ccbin", tools.gxx, "-o", "harness"),
@@ -264,7 +264,7 @@ def _compiler(architectures: Sequence[str], tools: Toolchain, machine_code: bool
 
 
 def architecture_flags(architectures: Sequence[str], machine_code: bool = True) -> tuple[str, ...]:
-    """PTX of each architecture, and machine code when it is wanted.
+    """nvcc's options for PTX, and optionally machine code, of each architecture.
 
     Raises BuildError for one that is not ``sm_XX``.
     """
@@ -286,20 +286,20 @@ def _template_texts() -> list[bytes]:
 
 
 class _Ticker:
-    """Says that a compile has begun, and every few seconds that it still runs."""
+    """Reports that a compile has started, and every few seconds that it is still running."""
 
     def __init__(self, text: str, progress: Progress | None) -> None:
-        self._say = progress or (lambda line: print(line, file=sys.stderr, flush=True))
+        self._report = progress or (lambda line: print(line, file=sys.stderr, flush=True))
         self._text = text
         self._ended = threading.Event()
 
     def __enter__(self) -> None:
         started = time.monotonic()
-        self._say(self._text)
+        self._report(self._text)
 
         def tick() -> None:
             while not self._ended.wait(5.0):
-                self._say(f"{self._text} ({time.monotonic() - started:.0f} s)")
+                self._report(f"{self._text} ({time.monotonic() - started:.0f} s)")
 
         self._thread = threading.Thread(target=tick, daemon=True)
         self._thread.start()
@@ -310,7 +310,7 @@ class _Ticker:
 
 
 def copy_headers(folder: Path) -> None:
-    """Copy the fixed headers that a rendered harness includes, for a folder that builds on its own."""
+    """Copy the fixed headers that a rendered harness includes, for a self-contained folder."""
     for file in resource_folder("harness_templates").iterdir():
         if file.suffix in (".hpp", ".cuh", ".cu"):
             shutil.copy(file, folder / file.name)

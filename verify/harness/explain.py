@@ -1,7 +1,7 @@
-"""A compiler's words about the rendered call in the words of the contract that it was rendered from.
+"""Translates compiler errors about the rendered harness into errors about the contract's fields.
 
-The production file and its contract meet in ``harness.cu``, which nobody wrote: an error there is a field of
-the contract that does not fit.
+``harness.cu`` is generated from the contract, so an error there means that a field of the contract does not
+match the production file.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ _RETURN = 'no instance of overloaded function "verify_answer"'
 
 
 def explained(words: str, rendered: str, contract: Contract) -> str:
-    """The compiler's words with file and field of the contract in place of the rendered lines.
+    """The compiler's output with places in the rendered source replaced by file and field of the contract.
 
-    words: what the compiler said. rendered: the text of ``harness.cu``. Words about other files stay.
+    words: the compiler's output. rendered: the text of ``harness.cu``. Lines about other files stay.
     """
     file = contract.file.name or f"{contract.name}_contract.py"
     lines = rendered.splitlines()
-    told = []
+    messages = []
     for line in words.splitlines():
         place = _PLACE.match(line)
         if place is None:
             if named := next((f for f in contract.nvcc_flags if f"'{f}'" in line), None):
                 line = f"{file}: nvcc_flags: {named}: {line}"
             if not _COUNT.match(line):
-                told.append(line)
+                messages.append(line)
             continue
-        said = line[place.end() :]
-        if said.startswith("note ") and "verify_answer" in said:
+        message = line[place.end() :]
+        if message.startswith("note ") and "verify_answer" in message:
             continue
         field = field_of(lines[int(place[1]) - 1], contract) if int(place[1]) <= len(lines) else ""
-        if _RETURN in said:
-            said = "error: must return cudaError_t or int; one that returns void has returns_error=False"
+        if _RETURN in message:
+            message = "error: must return cudaError_t or int; if it returns void, set returns_error=False"
         for spelled, meant in _KINDS:
-            said = said.replace(spelled, meant)
-        told.append(f"{file}: {field or 'entry'}: {said}")
-    return "\n".join(told)
+            message = message.replace(spelled, meant)
+        messages.append(f"{file}: {field or 'entry'}: {message}")
+    return "\n".join(messages)
 
 
 def field_of(line: str, contract: Contract) -> str:
-    """The field of the contract that a rendered line comes from, empty when it is none's."""
+    """The field of the contract that a rendered line comes from; empty if from none."""
     plan = contract.plan
     if plan is not None and (f"{plan.function}(" in line or f"{plan.result} result" in line):
         return f"plan: {plan.function}, result {plan.result}"

@@ -1,4 +1,4 @@
-"""Builds the launch-fault interposer: a library that is preloaded and makes one runtime call fail."""
+"""Builds the launch-fault interposer: a preloaded library that makes one runtime call fail."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LIBRARY = "launch_fault_interposer.so"
 
 
 def build_interposer() -> Path:
-    """The compiled library, as LD_PRELOAD takes it. Raises BuildError with the compiler's words."""
+    """The compiled library, with a path fit for LD_PRELOAD. Raises BuildError with the compiler's output."""
     source = resource_folder("harness_templates") / "launch_fault_interposer.cpp"
     tools = find_toolchain()
     tools.require_build()

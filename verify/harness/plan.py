@@ -1,4 +1,4 @@
-"""Asks a launcher's plan through the harness binary: on the host, without a launch, many at a time."""
+"""Queries a launcher's plan through the harness binary: on the host, without a launch, many at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TIMEOUT_SECONDS = 60.0
 
 
 class PlanError(RuntimeError):
-    """The plan could not be asked; the message says why."""
+    """The plan could not be queried; the message says why."""
 
 
 def query_plans(
@@ -26,8 +26,9 @@ def query_plans(
 ) -> list[dict[str, int]]:
     """The plan for each mapping of symbol values, in order.
 
-    Buffers are stand-ins of unlimited size during the question, and an argument that needs the plan itself is
-    0. A request that the plan refuses gets an empty mapping. Raises PlanError when it cannot be asked.
+    During the query, buffers are placeholders of unlimited size, and an argument that depends on the plan
+    itself is 0. A request that the plan function rejects gives an empty mapping. Raises PlanError if the
+    query fails.
     """
     if contract.plan is None or not requests:
         return [{} for _ in requests]
@@ -41,19 +42,19 @@ def query_plans(
 def require_plans(
     build: Build, contract: Contract, requests: Sequence[Mapping[str, Any]], sm_count: int
 ) -> list[dict[str, int]]:
-    """Like :func:`query_plans`; raises PlanError naming the symbols of a request that the plan refuses."""
+    """Like :func:`query_plans`, but raises PlanError, naming the symbols, for a rejected request."""
     plans = query_plans(build, contract, requests, sm_count)
     for request, plan in zip(requests, plans, strict=True):
         if contract.plan is not None and not plan:
             given = ", ".join(f"{name}={value}" for name, value in request.items())
-            raise PlanError(f"{contract.name}: {contract.plan.function} refuses {given}")
+            raise PlanError(f"{contract.name}: {contract.plan.function} rejects {given}")
     return plans
 
 
 def ask_plans(
     build: Build, contract: Contract, requests: Sequence[Mapping[str, Any]], sm_count: int
 ) -> list[dict[str, Any]]:
-    """The harness's own answers: ``error`` holds the status's name, beside the plan's fields."""
+    """The harness's answers: the plan's fields, and under ``error`` the name of the returned status."""
     plan = contract.plan
     assert plan is not None
     slots = slots_of(contract).expressions
@@ -77,16 +78,16 @@ def ask_plans(
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise PlanError(f"{contract.name}: the plan cannot be asked: {error}") from None
+        raise PlanError(f"{contract.name}: the plan cannot be queried: {error}") from None
     answers = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode != 0 or len(answers) != len(requests):
         why = done.stderr.strip() or f"exit code {done.returncode}"
-        raise PlanError(f"{contract.name}: the plan cannot be asked: {why}")
+        raise PlanError(f"{contract.name}: the plan cannot be queried: {why}")
     return answers
 
 
 def _value(expression: Expression, symbols: Mapping[str, Any]) -> Any:
-    """The expression over a request's symbols; 0 when it names what only the plan will say."""
+    """The value of an expression over a request's symbols; 0 if it uses plan fields."""
     if isinstance(expression, str) and not names_in(expression) <= symbols.keys():
         return 0
     return evaluate(expression, symbols)

@@ -1,4 +1,4 @@
-"""Renders the harness of a contract. Only validated spellings reach the template; values never do."""
+"""Renders the harness of a contract. Only validated names reach the template; values never do."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _TOKEN = re.compile(r"\s*(::|[A-Za-z_]\w*|-?\d+[uUlL]*|[<>,*&])")
 
 
 class RenderError(ValueError):
-    """A contract whose spelling is not C++ that the harness accepts; names contract, field and text."""
+    """A name in a contract is not valid C++ for the harness; the message names contract, field and text."""
 
 
 def render(contract: Contract, source_include: str | None = None, *, whole: bool = False) -> str:
     """The harness source of a contract.
 
-    source_include: how the production file is included, its file name by default. whole: with the fixed part
-    in the same file, for a program of one source, which finds both beside it. Raises RenderError for a
-    spelling that is no identifier, template-id or file name.
+    source_include: the name by which the production file is included, by default its file name. whole: also
+    include the fixed part, for a single-source program that has all files beside it. Raises RenderError for a
+    name that is not an identifier, template-id or file name.
     """
     slots = slots_of(contract)
     source = source_include or Path(contract.source).name
@@ -54,7 +54,7 @@ def render(contract: Contract, source_include: str | None = None, *, whole: bool
 
 
 def takes_stream(contract: Contract) -> bool:
-    """Whether every launch of the entry goes to the stream that the harness gives."""
+    """Whether every launch of the entry uses the stream that the harness passes."""
     return all(
         isinstance(e, Global) or e.struct is not None or "stream" in entry_arguments(e)
         for e in contract.entries
@@ -65,7 +65,7 @@ def template_id(text: str) -> str | None:
     """Why ``text`` is not a (possibly qualified) C++ name with optional template arguments, or None.
 
     Grammar: ``name := identifier ("::" identifier)* ["<" argument ("," argument)* ">"]``, an argument being a
-    name with trailing ``*`` or ``&``, or an integer. Blanks may stand between the tokens of a type
+    name with trailing ``*`` or ``&``, or an integer. The tokens of a type may be separated by blanks
     (``unsigned char``).
     """
     tokens: list[str] = []
@@ -77,7 +77,7 @@ def template_id(text: str) -> str | None:
         tokens.append(token[1])
         position = token.end()
     problem, rest = _read_name(tokens, function=True)
-    return problem or (f"{rest[0]!r} is left over" if rest else None)
+    return problem or (f"unexpected {rest[0]!r}" if rest else None)
 
 
 def _read_name(tokens: list[str], *, function: bool = False) -> tuple[str | None, list[str]]:
@@ -195,7 +195,7 @@ def _plan(contract: Contract, slots: Slots) -> dict[str, Any] | None:
     launcher = next((e for e in contract.entries if isinstance(e, Launcher) and e.struct is not None), None)
     if launcher is None:
         raise RenderError(f"{contract.name}: plan: without args it needs a launcher that takes a struct")
-    # A struct that holds a stream keeps its null stream: a plan starts nothing.
+    # A struct's stream stays the null stream: a plan function launches nothing.
     fields = [(name, value) for name, value in _fields(contract, launcher, slots) if value != "stream"]
     return {
         **rendered,

@@ -1,1 +1,1 @@
-"""What goes to the harness and comes back: runs, packs, fills, byte spans, expected answers."""
+"""The exchange with the harness: runs, packs, fills, byte spans, outputs, expected intervals."""

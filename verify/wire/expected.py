@@ -2,8 +2,8 @@
 
 Lines ``verify-expected 1``, ``case ID``, then for each output ``quantity BUFFER element BYTES encoding
 sign|integer|unsigned largest MAGNITUDE count N``, and ``payload``; then for each quantity N lows and N highs
-(int64, little-endian) in the order of the promised elements' bytes. An interval is over ordered integers: an
-element's bits with the magnitude negated where the sign is set. A low above its high means an expected NaN.
+(int64, little-endian) in the order of the promised elements' bytes. Intervals are over ordered integers: an
+element's bits, with the magnitude negated if the sign is set. A low above its high means an expected NaN.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NAN = (np.iinfo(np.int64).max, np.iinfo(np.int64).min)
 
 
 def expected_bytes(case: Case, expected: Mapping[str, Quantity]) -> bytes:
-    """The file for a case's outputs. Outputs in packed formats, and intermediates, are left out."""
+    """The file for a case's outputs, without outputs in packed formats and without intermediates."""
     header = ["verify-expected 1", f"case {case.id}"]
     payload = []
     for buffer in case.contract.buffers:
@@ -43,26 +43,26 @@ def expected_bytes(case: Case, expected: Mapping[str, Quantity]) -> bytes:
 
 
 def interval_keys(quantity: Quantity, dtype: str) -> tuple[np.ndarray, np.ndarray]:
-    """Ordered integers of the least and the greatest element that a quantity's bound allows, int64."""
+    """The smallest and the largest element within a quantity's bound, as ordered int64."""
     value, bound = quantity.value, np.where(np.isnan(quantity.bound), 0.0, quantity.bound)
     if quantity.exact:
         bound = np.zeros_like(bound)
     nan = np.isnan(value)
     with np.errstate(invalid="ignore"):
-        # An infinity that the bound does not insist on is one end of all that there is.
+        # An infinity with an infinite bound allows every value.
         settled = nan | (np.isinf(value) & np.isfinite(bound))
         loose = np.where(np.isinf(value), 0.0, value)
         reach = [np.where(settled, np.where(nan, 0.0, value), loose + s * bound) for s in (-1, 1)]
     low, high = (ordered_keys(dtype, encode(dtype, x)) for x in reach)
     got = [np.asarray(decode(dtype, encode(dtype, x)), np.float64) for x in reach]
-    # Rounding to nearest may have left the interval by one step.
+    # Rounding to nearest may have stepped outside the interval.
     low = np.where(got[0] < reach[0], low + 1, low)
     high = np.where(got[1] > reach[1], high - 1, high)
     return np.where(nan, _NAN[0], low), np.where(nan, _NAN[1], high)
 
 
 def ordered_keys(dtype: str, raw: np.ndarray) -> np.ndarray:
-    """Bits as integers that are ordered as the values are; both zeros are 0."""
+    """Bits as integers in the order of the values; both zeros are 0."""
     fmt = format_of(dtype)
     if _encoding(fmt) != "sign":
         return raw.astype(np.int64)

@@ -1,4 +1,4 @@
-"""What a fill means for a buffer: element patterns of its format, chosen by a hash of the element's index."""
+"""Fills in terms of a buffer's format: element patterns, chosen by a hash of the element's index."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from verify.contract.formats import encode, format_of
 from verify.wire.run import FILLS, Fill
 
 STALE_PATTERNS = 64
-"""Different plausible values; the harness picks one by a hash of the element's index."""
+"""Number of plausible values; the harness picks one by a hash of the element's index."""
 
 
 @lru_cache(maxsize=64)
 def fill_table(dtype: str, fill: Fill) -> bytes:
-    """Storage items of a fill, one after the other; all but ``stale`` have one.
+    """Storage items of a fill, concatenated; only ``stale`` has more than one.
 
     Raises KeyError for an unknown dtype.
     """

@@ -1,37 +1,37 @@
-"""The files between Python and the harness: a pack goes in, one output file a run comes back.
+"""The files exchanged with the harness: it reads a pack and writes one output file per run.
 
-Pack manifest (text): ``verify-pack 1``, then one line a run::
+Pack manifest (text): ``verify-pack 1``, then one line per run::
 
     run ID case FILE captured FILE|- mode MODE dead FILL workspace FILL output FILL shared FILL|-
         repeats N differing keep|count placement exact|offset null NAMES|- misalign NAME:BYTES,...|-
         shrink NAME:BYTES,...|-
 
 FILE is relative to the manifest. ``placement offset`` puts the base pointers at exactly the promised
-alignment, behind a watched guard; ``exact`` makes each allocation end and begin with its buffer. Which one a
-run gets depends on its fill, so that a poison check, which compares fills, compares placements too.
+alignment, behind a checked guard; ``exact`` makes each allocation begin and end with its buffer. Which one a
+run gets depends on its fill, so that a poison check, which compares fills, also compares placements.
 
 Case file (data only): lines of text, then binary at the offset that the last line names, little-endian::
 
     verify-case 1
     id KERNEL/FIXTURE/PROFILE
     sparse 0|1
-    value i:INTEGER|f:HEXFLOAT          one line a slot, in the order of verify.contract.slots
+    value i:INTEGER|f:HEXFLOAT          one line per slot, in the order of verify.contract.slots
     buffer NAME role in|out|inout|workspace element BYTES bytes BYTES align BYTES
            overread strict|masked read 0|1 live RUNS promised RUNS data BYTES
     fill NAME HEX                       element patterns of the buffer above, several for a hashed choice
     payload OFFSET
 
 The payload has, for each buffer in turn, its live runs and promised runs (uint64 pairs: byte offset, byte
-length), then the live runs' bytes. ``read 1`` asks for all of the buffer's bytes afterwards.
+length), then the live runs' bytes. ``read 1`` requests all of the buffer's bytes after the run.
 
 Output file: lines ``run``, ``mode``, ``returned`` (the error's name), ``kernels``, ``held`` (bytes of
-device memory that calls kept), ``shared`` (multiprocessors whose shared memory was dirtied), ``intrusions``
-and ``differences`` (how many; the first 256 follow one a line as ``intrusion BUFFER OFFSET COUNT`` and
-``difference REPEAT BUFFER OFFSET COUNT``), ``data BUFFER PART BYTES``, ``payload``; then the data in the
-order of their lines. PART is ``promised``, ``prior`` (the promised bytes before the call), ``second`` (the
-other stream's) or ``all``; with ``differing keep`` also ``first`` and ``differs-N``, the promised bytes of
-the first call and of a call that differs from it, and ``second-first`` and ``second-differs-N``. Offsets of
-changes count from the buffer's first byte, and are negative before it.
+device memory still allocated after the calls), ``shared`` (multiprocessors whose shared memory was filled),
+``intrusions`` and ``differences`` (counts; the first 256 follow, one per line, as ``intrusion BUFFER OFFSET
+COUNT`` and ``difference REPEAT BUFFER OFFSET COUNT``), ``data BUFFER PART BYTES``, ``payload``; then the data
+in the order of their lines. PART is ``promised``, ``prior`` (the promised bytes before the call), ``second``
+(the other stream's) or ``all``; with ``differing keep`` also ``first`` and ``differs-N``, the promised bytes
+of the first call and of a call that differs from it, and ``second-first`` and ``second-differs-N``. Offsets
+are relative to the buffer's first byte, and negative before it.
 """
 
 from __future__ import annotations
@@ -54,19 +54,19 @@ from verify.wire.run import Run
 from verify.wire.spans import LayoutError, Spans, allocation_bytes, spans_of
 
 REFUSED_ALLOCATION = 1 << 20
-"""Most bytes of a buffer that are allocated for a call which must be refused; the harness has the same."""
+"""Largest buffer, in bytes, allocated for a call that must be rejected; the harness has the same limit."""
 
 _RUN_ID = re.compile(r"[A-Za-z0-9._+=@-]+$")
 _INTEGERS = range(-(1 << 63), 1 << 64)
 
 
 class PackError(ValueError):
-    """A case that cannot be written, or an output that cannot be read; the message names it."""
+    """A case cannot be written, or an output cannot be read; the message names it."""
 
 
 @dataclass(frozen=True)
 class Intrusion:
-    """Bytes that had to stay as they were. offset: from the buffer's first byte, negative before it."""
+    """Changed bytes that had to stay unchanged. offset: from the buffer's first byte, negative before it."""
 
     buffer: str
     offset: int
@@ -75,7 +75,7 @@ class Intrusion:
 
 @dataclass(frozen=True)
 class Difference:
-    """Bytes of an output that one repeat (or the other stream) had different from the first."""
+    """Bytes of an output in which a repeat (or the other stream) differs from the first call."""
 
     repeat: int
     buffer: str
@@ -85,7 +85,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Differing:
-    """The outputs of the first call, and of one call that gave other bits. second: of the other stream."""
+    """The outputs of the first call and of one call that differs. second: those of the other stream."""
 
     repeat: int
     first: Mapping[str, np.ndarray]
@@ -95,15 +95,15 @@ class Differing:
 
 @dataclass(frozen=True)
 class RunOutput:
-    """What a run left behind.
+    """The results of a run.
 
     outputs: storage arrays of the view's shape, by output buffer; elements that are not promised are zero.
-    prior: the same before the call; None where the outputs were not filled (``live-only``).
+    prior: the same before the call; None if the outputs were not filled (``live-only``).
     second: the outputs of the other stream (``two-streams``) or thread (``two-threads``). workspaces: all
-    bytes of the buffers that intermediates look into. returned: the entry's answer. intrusions,
-    differences: the first 256 of each; intrusion_count, difference_count: how many there were. held: bytes
-    of device memory that calls after the first kept (``many-calls``). differing: the calls that differ, for a
-    run that keeps them.
+    bytes of the buffers that intermediates are views of. returned: the error name that the entry returned.
+    intrusions, differences: the first 256 of each; intrusion_count, difference_count: their total numbers.
+    held: bytes of device memory that calls after the first allocated and did not free (``many-calls``).
+    differing: the calls that differ, for a run that keeps them.
     """
 
     run: str
@@ -125,9 +125,9 @@ class RunOutput:
 
 @dataclass(frozen=True)
 class CaseFiles:
-    """Case files that several packs share: each is written once, and linked from then on.
+    """Case files shared by several packs: each is written once, then linked.
 
-    folder: where they are, made if need be, on the packs' file system. Threads may share it.
+    folder: their folder, created if necessary, on the same file system as the packs. Thread-safe.
     """
 
     folder: Path
@@ -141,16 +141,16 @@ class CaseFiles:
             handle, name = tempfile.mkstemp(suffix=".case", dir=self.folder)
             with os.fdopen(handle, "wb") as file:
                 file.write(case_bytes(case, refused=refused))
-            # The case is kept, for the id of one that is gone could be given again.
+            # The case is kept alive, since Python could reuse its id after it is deleted.
             self._written[key] = (case, Path(name))
         os.link(self._written[key][1], target)
 
 
 def write_pack(folder: Path, runs: Sequence[Run], files: CaseFiles | None = None) -> Path:
-    """Write a manifest and its case files into ``folder`` (made if need be); the manifest's path.
+    """Write a manifest and its case files into ``folder``, created if necessary; returns the manifest.
 
-    Runs of one case share its file, and so do packs that are given the same ``files``. Raises PackError for a
-    run id that is used twice or is no file name.
+    Runs of one case share its file, as do packs with the same ``files``. Raises PackError for a duplicate run
+    id, or one that is not a file name.
     """
     folder.mkdir(parents=True, exist_ok=True)
     names: dict[int, str] = {}
@@ -164,14 +164,14 @@ def write_pack(folder: Path, runs: Sequence[Run], files: CaseFiles | None = None
             else:
                 (folder / name).write_bytes(case_bytes(case, refused=refused))
             names[id(case)] = name
-            kept.append(case)  # ids of cases that are gone could be given again
+            kept.append(case)  # keeps the id unique: Python could reuse it after the case is deleted
         return names[id(case)]
 
     lines = ["verify-pack 1"]
     seen: set[str] = set()
     for run in runs:
         if not _RUN_ID.match(run.id) or run.id in seen:
-            raise PackError(f"run {run.id!r}: is used twice, or is no file name")
+            raise PackError(f"run {run.id!r}: is used twice, or is not a file name")
         seen.add(run.id)
         captured = file_of(run.captured, False) if run.captured is not None else "-"
         lines.append(_run_line(run, file_of(run.case, run.mode == "refuse"), captured))
@@ -181,9 +181,9 @@ def write_pack(folder: Path, runs: Sequence[Run], files: CaseFiles | None = None
 
 
 def placement(run: Run) -> str:
-    """``offset`` for some of the fills, so that fills compared with each other compare placements too.
+    """``offset`` for some of the fills, so that comparing fills also compares placements.
 
-    Not for those that the tools run with: they must see the byte before a buffer as well as the one behind.
+    Never for the fills that the tools run with: they must detect accesses just before and after a buffer.
     """
     offset = run.fills.dead in ("inf", "huge") and run.mode not in ("live-only", "refuse")
     return "offset" if offset else "exact"
@@ -208,8 +208,8 @@ def _run_line(run: Run, case: str, captured: str) -> str:
 def case_bytes(case: Case, *, refused: bool = False) -> bytes:
     """The case file of a case.
 
-    refused: the call must be refused, so its sizes may be impossible: a buffer that is too large to allocate,
-    or has no array, carries no data. Raises PackError naming case and buffer or value.
+    refused: the call must be rejected, so its sizes may be impossible: a buffer that is too large to
+    allocate, or has no array, gets no data. Raises PackError naming case and buffer or value.
     """
     header = ["verify-case 1", f"id {case.id}", f"sparse {int(case.sparse)}"]
     header += [
@@ -231,7 +231,7 @@ def case_bytes(case: Case, *, refused: bool = False) -> bytes:
             try:
                 live, promised = _spans(case, buffer, strides, fmt.itemsize)
             except PackError:
-                # A layout that no buffer can have may be the very thing that must be refused.
+                # An impossible layout may be exactly what the call must reject.
                 if not refused:
                     raise
             if live.blocks.size and buffer.name in case.arrays:
@@ -249,7 +249,7 @@ def case_bytes(case: Case, *, refused: bool = False) -> bytes:
         header += [f"fill {name} {table.hex()}" for name, table in fill_tables(case.dtype(buffer)).items()]
         payload += [live.spans.astype("<u8").tobytes(), promised.spans.astype("<u8").tobytes(), data]
     text = "\n".join(header) + "\n"
-    # The offset is part of the text whose length it depends on, so it has a fixed width.
+    # The offset is part of the text that it depends on, so it has a fixed width.
     offset = len(text.encode()) + len("payload \n") + 12
     return (text + f"payload {offset:012d}\n").encode() + b"".join(payload)
 
@@ -275,7 +275,7 @@ def promised_mask(case: Case, buffer: Buffer) -> np.ndarray:
 
 
 def value_text(value: Any, where: str) -> str:
-    """A scalar as case files and plan requests spell it. Raises PackError naming ``where``."""
+    """A scalar in the format of case files and plan requests. Raises PackError naming ``where``."""
     if isinstance(value, float | np.floating):
         return f"f:{float(value).hex()}" if np.isfinite(value) else f"f:{float(value)}"
     if isinstance(value, bool | int | np.integer) and int(value) in _INTEGERS:
@@ -284,12 +284,12 @@ def value_text(value: Any, where: str) -> str:
 
 
 def read_output(path: Path, case: Case) -> RunOutput:
-    """Read a run's output file. Raises PackError when it is not one, or is cut short."""
+    """Read a run's output file. Raises PackError if it is not one, or is truncated."""
     content = path.read_bytes()
     head, mark, payload = content.partition(b"\npayload\n")
     lines = head.decode().split("\n")
     if not mark or lines[0] != "verify-output 1":
-        raise PackError(f"{path}: is no output file of version 1")
+        raise PackError(f"{path}: is not an output file of version 1")
     single: dict[str, str] = {}
     intrusions, differences = [], []
     parts: list[tuple[str, str, int]] = []
@@ -310,7 +310,7 @@ def read_output(path: Path, case: Case) -> RunOutput:
         held.setdefault(part, {})[name] = payload[position : position + size]
         position += size
     if position != len(payload):
-        raise PackError(f"{path}: holds {len(payload)} bytes of data, its header says {position}")
+        raise PackError(f"{path}: has {len(payload)} bytes of data, but its header says {position}")
     return RunOutput(
         run=single["run"],
         mode=single["mode"],

@@ -1,4 +1,4 @@
-"""A run: one execution of a case by the harness, with the fills and the mode that a check asks for."""
+"""A run: one execution of a case by the harness, with the fills and the mode that a check requests."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ Mode = Literal[
 
 @dataclass(frozen=True)
 class Fills:
-    """What the bytes hold that a right kernel never depends on.
+    """The contents of bytes on which a correct kernel never depends.
 
-    dead: dead elements and padding of inputs. workspace, output: prior contents. shared: what a pre-kernel
-    leaves in the shared memory of every SM; None leaves it alone.
-    nan is a quiet NaN of the element's format, inf its infinity (the largest value where it has none), huge
-    its largest finite value, stale a plausible value hashed from the element's index.
+    dead: dead elements and padding of inputs. workspace, output: prior contents. shared: what a preceding
+    kernel leaves in the shared memory of every SM; None: no such kernel runs.
+    nan is a quiet NaN of the element's format, inf its infinity (its largest value if it has none), huge its
+    largest finite value, stale a plausible value chosen by a hash of the element's index.
     """
 
     dead: Fill = "nan"
@@ -46,18 +46,18 @@ class Run:
 
     mode:
       once           fill, upload, launch, synchronise, read back.
-      live-only      nothing is written but the live elements (initcheck: a fill would count as a write).
+      live-only      only the live elements are written (initcheck: a fill would count as a write).
       repeat         ``repeats`` launches from the same inputs under load; outputs compared bit for bit.
-      many-calls     ``repeats`` launches on the same workspace and outputs, until one gives other bits than
-                     the first; what is input and output at once is filled again before each.
-      second-call    launches twice on the same workspace and outputs; what is input and output at once is
-                     filled again between them, nothing else; reads the second.
-      graph          captures the call on ``captured``'s data, uploads this case's data, replays, reads.
-      late-producer  inputs are written by a kernel on the same stream that sleeps first.
-      two-streams    the call runs on two streams at once with separate buffers; both are read and compared.
-      two-threads    the same from two host threads, one in the entry while the other is about to launch.
-      refuse         calls with the refusal's bad argument; expects an error, no launch, outputs untouched.
-    keep_differing: outputs of calls that differ from the first are kept, for a contract that allows drift.
+      many-calls     ``repeats`` launches on the same workspace and outputs, until one differs from the
+                     first; inout buffers are filled again before each.
+      second-call    launches twice on the same workspace and outputs; only inout buffers are filled again
+                     in between; reads back the second's outputs.
+      graph          captures the call on ``captured``'s data, uploads this case's data, replays, reads back.
+      late-producer  inputs are written by a kernel on the same stream, after a delay.
+      two-streams    the call runs on two streams concurrently with separate buffers; both are compared.
+      two-threads    the same from two host threads, one inside the entry while the other is about to launch.
+      refuse         calls with the refusal's bad argument; expects an error, no launch, unchanged outputs.
+    keep_differing: keep outputs of calls that differ from the first, for a contract that allows drift.
     null, misalign, shrink: the refusal's changes to the arguments, by buffer name.
     """
 

@@ -1,4 +1,4 @@
-"""From a mask over a view to byte spans of its allocation, and from arrays to the spans' bytes and back."""
+"""Converts masks over a view to byte spans of its allocation, and arrays to the spans' bytes and back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class LayoutError(ValueError):
-    """Strides that no buffer can have; the message says which."""
+    """Impossible strides; the message names them."""
 
 
 def allocation_bytes(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> int:
@@ -28,8 +28,8 @@ class Spans:
     """The selected elements of a view, as byte spans of its allocation.
 
     spans: int64 [n, 2], byte offset and byte length, ascending and coalesced.
-    blocks: rows of the view, seen as [-1, block], in the order of their bytes. block: elements that lie side
-    by side and are selected together.
+    blocks: indices of selected rows of the view reshaped to [-1, block], in the order of their bytes. block:
+    number of adjacent elements that are selected together.
     """
 
     spans: np.ndarray
@@ -38,7 +38,7 @@ class Spans:
 
     @property
     def size(self) -> int:
-        """How many bytes are selected."""
+        """The number of selected bytes."""
         return int(self.spans[:, 1].sum())
 
     def gather(self, array: np.ndarray) -> bytes:
@@ -59,8 +59,8 @@ class Spans:
 def spans_of(mask: np.ndarray, strides: Sequence[int], itemsize: int) -> Spans:
     """Byte spans of the True elements of a boolean mask over a view.
 
-    mask: of the view's shape; a broadcast axis costs nothing. strides: in elements, none negative. Raises
-    LayoutError for a negative stride or elements that overlap.
+    mask: has the view's shape; broadcast axes cost nothing. strides: in elements, none negative. Raises
+    LayoutError for a negative stride or overlapping elements.
     """
     if any(s < 0 for s in strides):
         raise LayoutError(f"strides {tuple(strides)}: a stride is negative")

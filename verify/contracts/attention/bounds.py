@@ -1,16 +1,17 @@
-"""Error model of split-K flash decoding: how far a right kernel may be from the float64 attention.
+"""Error model of split-K flash decoding: the largest error of a correct kernel against float64 attention.
 
-The kernel walks each split of the band in tiles, keeps a running maximum m of the unscaled scores, weighs a
-position by ``2^((s - m) c)`` with ``c = scale * log2 e``, and multiplies what it has summed by
-``2^((m_old - m_new) c)`` whenever the maximum moves. Three facts make the bound tight:
+The kernel processes each split of the band in tiles, keeps a running maximum m of the unscaled scores,
+weights a position by ``2^((s - m) c)`` with ``c = scale * log2 e``, and multiplies its sums by
+``2^((m_old - m_new) c)`` whenever the maximum changes. Three facts make the bound tight:
 
-- The exponents along a position's way telescope: all are negative and add up to ``(s - m_final) c``, so
-  their rounding errors add up to a relative error of that sum, however the band is cut into tiles and splits.
-- Errors of a weight (its score, its exponent, ex2, every rescale factor) enter O and l alike. They move O / l
-  by ``sum(w eps |v - O/l|) / l``, which vanishes where the values agree. Roundings of O and of l do not
-  cancel.
-- Sums are charged with what the accumulator held when each tile was added (a running error), and with the
-  absolute sum of the tile, so that any order inside a tile is covered.
+- The exponents of a position's successive factors telescope: all are negative and add up to
+  ``(s - m_final) c``, so their rounding errors add up to a relative error of that sum, however the band is
+  divided into tiles and splits.
+- Errors of a weight (its score, its exponent, ex2, every rescale factor) enter O and l alike. They change
+  O / l by ``sum(w eps |v - O/l|) / l``, which vanishes where the values agree. Roundings of O and of l do
+  not cancel.
+- The error of a sum is derived from the accumulator's magnitude when each tile is added (a running error)
+  and the absolute sum of the tile, which covers any order inside the tile.
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ LOG2_E = np.log2(np.e)
 
 @dataclass(frozen=True)
 class Numerics:
-    """Where a kernel rounds, as numbers.
+    """The parameters of a kernel's rounding.
 
     tile: positions between two rescales. score_chains: see :func:`tensor_core_scores`. weight_loss: relative
-    error of a weight on its way into the product with V (2^-17 for a bf16 pair, 2^-8 for one bf16).
-    output_steps: mma steps that a tile adds to O. sum_depth: additions that a weight passes through on the
-    way into l, inside its tile and between the lanes, without the one that adds the tile. merge_depth:
-    roundings that a split passes through in the merge; merge_factors: powers of two that weigh it there.
+    error of a weight when it is converted for the product with V (2^-17 for a bf16 pair, 2^-8 for one bf16).
+    output_steps: mma steps that a tile adds to O. sum_depth: additions between a weight and l, inside its
+    tile and between the lanes, without the one that adds the tile. merge_depth: roundings of a split in the
+    merge; merge_factors: powers of two that weight it there.
     """
 
     tile: int
@@ -100,13 +101,13 @@ def attention_error_model(case: Case, numerics: Numerics) -> dict[str, Tracked]:
 
 
 def stored_output(merged: Tracked) -> Tracked:
-    """The merged quotient after one fp32 division and the rounding to bf16; an empty row's zeros stay."""
+    """The merged quotient after one fp32 division and the rounding to bf16; zeros of empty rows stay zero."""
     divided = Tracked(merged.value, merged.bound + F32.u * (np.abs(merged.value) + merged.bound))
     return round_result(divided, "bf16")
 
 
 def head_bounds(head: Head, scale: float, numerics: Numerics) -> HeadBounds:
-    """Runs the error analysis of the split kernel and the merge over one head's band."""
+    """Run the error analysis of the split kernel and the merge over one head's band."""
     group, dim, splits = *head.q.shape, len(head.edges) - 1
     found = HeadBounds(
         np.zeros((group, dim)), np.zeros((group, splits, dim)), np.zeros((group, splits))
@@ -131,7 +132,7 @@ def head_bounds(head: Head, scale: float, numerics: Numerics) -> HeadBounds:
 
 
 def analyse_split(scores: Tracked, v: np.ndarray, scale: float, numerics: Numerics) -> Partial:
-    """One split, walked in tiles from its first position: scores ``[group, n]`` with bounds, v ``[n, D]``."""
+    """One split, tile by tile from its first position: scores ``[group, n]`` with bounds, v ``[n, D]``."""
     group, count = scores.shape
     tile, tiles = numerics.tile, -(-count // numerics.tile)
     spare = tiles * tile - count
@@ -145,7 +146,7 @@ def analyse_split(scores: Tracked, v: np.ndarray, scale: float, numerics: Numeri
     rescales[:, 1:] = highest[:, 1:] > surest[:, :-1]
     later = np.cumsum(rescales[:, ::-1], axis=1)[:, ::-1] - rescales
 
-    # 2^0 is exactly 1: the weight of a score that is the running maximum, when no score can be off.
+    # 2^0 is exactly 1: the weight of a score that is the running maximum, if all scores are exact.
     running = np.maximum.accumulate(s.max(-1), axis=1)[:, :, None]
     certain = (s == running) & (top_error == 0)[:, None, None]
     span = scale * LOG2_E * (top[:, None, None] - s)
@@ -185,14 +186,14 @@ def analyse_split(scores: Tracked, v: np.ndarray, scale: float, numerics: Numeri
 
 
 def _merged(partials: list[Partial], v: np.ndarray, scale: float, numerics: Numerics) -> Partial:
-    """The merge: every split once more weighted by ``2^((m - max m) c)`` and added up."""
+    """The merge: the splits, each weighted by ``2^((m - max m) c)``, added up."""
     c = scale * LOG2_E
     tops, top_errors = np.stack([p.top for p in partials]), np.stack([p.top_error for p in partials])
     top, top_error = tops.max(0), top_errors.max(0)
     span = c * (top - tops)
     factor = np.exp2(-span)
     certain = (tops == top) & (top_error == 0)
-    # What a split's maximum is off by cancels against the weights taken relative to it.
+    # The error of a split's maximum cancels, since the split's weights are relative to it.
     factor_error = _factor_error(span, np.zeros_like(span), c * (top_errors + top_error))
     factor_error = (1 + factor_error) * np.exp(numerics.merge_factors * np.log1p(APPROXIMATE) * ~certain) - 1
     worst = factor_error.max(0)
@@ -224,8 +225,8 @@ def _merged(partials: list[Partial], v: np.ndarray, scale: float, numerics: Nume
 
 
 def _factor_error(span: np.ndarray, own: np.ndarray, top: np.ndarray) -> np.ndarray:
-    """Relative error of ``2^-span`` from its exponent: the error of its own score, and three roundings of
-    what lies between two scores that are off (the difference, c, their product). All in exponent units.
+    """Relative error of ``2^-span`` from its exponent: the error of its own score, and the three roundings
+    (difference of scores, c, their product). All in exponent units.
     """
     with np.errstate(invalid="ignore"):
         off = own + 3.0001 * F32.u * (span + own + top)
@@ -238,7 +239,7 @@ def _on_grid(v: np.ndarray) -> np.ndarray:
 
 
 def _mean_bound(partial: Partial, v: np.ndarray) -> np.ndarray:
-    """Bound of O / l: weights that err alike above and below, and two sums that err apart.
+    """Bound of O / l: errors of the weights, common to O and l, and independent errors of the two sums.
 
     (O + dO) / (l + dl) - O/l = (sum w eps (v - O/l) + dO - O/l dl) / (l + dl).
     """

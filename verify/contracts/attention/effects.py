@@ -1,8 +1,9 @@
-"""What one position too few or too many would do to decode attention, in closed form.
+"""The effect of one position too few or too many on decode attention, in closed form.
 
-With weights w, l = sum w and A = sum w v / l, leaving position p out moves A by ``w_p (A - v_p) / (l -
-w_p)`` and ln l by ``ln(1 - w_p / l)``; taking q in moves them by ``w_q (v_q - A) / (l + w_q)`` and ``ln(1 +
-w_q / l)``. So every position of a case is tried in one pass over its scores.
+With weights w, l = sum w and A = sum w v / l, dropping position p changes A by
+``w_p (A - v_p) / (l - w_p)`` and ln l by ``ln(1 - w_p / l)``; adding q changes them by
+``w_q (v_q - A) / (l + w_q)`` and ``ln(1 + w_q / l)``. So one pass over the scores of a case covers every
+position.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from verify.contracts.attention.reference import Head, attention_heads, head_out
 def attention_effects(case: Case, units: Mapping[str, np.ndarray]) -> Iterator[Effect]:
     """Effects of dropping each live position and of adding each dead one next to an edge.
 
-    units: ``out``, ``partial_out`` and ``partial_lse``, how far each element may be off unnoticed.
+    units: of ``out``, ``partial_out`` and ``partial_lse``: by how much each element may change unnoticed.
     """
     rows, heads, dim = case["B"], case["NH"], case["D"]
     scale = softmax_scale(case)
@@ -46,7 +47,7 @@ def attention_effects(case: Case, units: Mapping[str, np.ndarray]) -> Iterator[E
 def _dropped(
     head: Head, scale: float, out_unit: np.ndarray, part_unit: np.ndarray, lse_unit: np.ndarray
 ) -> np.ndarray:
-    """``[group, n]``: the largest move of any quantity, in units."""
+    """``[group, n]``: the largest change of any quantity, in units."""
     scores = scale * (head.q @ head.k.T)
     found = np.zeros(scores.shape)
     for split, part in enumerate(head.parts):
@@ -66,7 +67,7 @@ def _added(
     head: Head, scale: float, keys: np.ndarray, values: np.ndarray, first: list[bool],
     out_unit: np.ndarray, part_unit: np.ndarray, lse_unit: np.ndarray,
 ) -> np.ndarray:  # fmt: skip
-    """``[group, m]``: as :func:`_dropped`, for m positions put into the first or the last filled split."""
+    """``[group, m]``: as :func:`_dropped`, for m positions added to the first or the last non-empty split."""
     scores, extra = scale * (head.q @ head.k.T), scale * (head.q @ keys.T)
     filled = [split for split, part in enumerate(head.parts) if part.start < part.stop]
     if not filled:
@@ -96,13 +97,13 @@ def _moved(factor: np.ndarray, v: np.ndarray, output: np.ndarray, unit: np.ndarr
 
 
 def _ratio(move: np.ndarray, unit: np.ndarray) -> np.ndarray:
-    """Move in units; infinite where there is any move at all and the comparison is exact."""
+    """A change in units; infinite for any change where the comparison is exact."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(move > 0, move / unit, 0.0)
 
 
 def _shares(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Each position's share of the summed weight, and what is left without it (0 for a single position)."""
+    """Each position's share of the summed weight, and the remaining share (0 for a single position)."""
     share = np.exp(scores - _log_sum(scores)[:, None])
     rest = 1.0 - share if scores.shape[1] > 1 else np.zeros_like(share)
     return share, np.maximum(rest, 1e-300)

@@ -38,7 +38,7 @@ def _exact_products(rows: np.ndarray, column: np.ndarray) -> list[mpmath.mpf]:
 
 
 def _integers(values: np.ndarray) -> tuple[np.ndarray, int]:
-    """Python integers and the exponent that makes them the values."""
+    """The values as Python integers and a common exponent of two."""
     exponent = min(int(grid(values.ravel(), 0)), 0)
     integers = [int(x) for x in np.ldexp(values, -exponent).ravel()]
     return np.array(integers, object).reshape(values.shape), exponent

@@ -1,6 +1,6 @@
-"""The op that both contracts of decode attention describe, the fused kernel's and its library oracle's.
+"""The symbols and buffers of decode attention, shared by the contracts of the kernel and its library oracle.
 
-The parity check hands an op instance from one to the other by these names (``KernelOracle``).
+The parity check passes a case from one to the other by these names (``KernelOracle``).
 """
 
 from __future__ import annotations

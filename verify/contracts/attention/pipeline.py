@@ -1,8 +1,8 @@
 """Error model of decode attention as two library products around a softmax over the whole allocation.
 
-The scores are fp32, the normalised weights are rounded to bf16 before the second product: with one bf16
-weight for each position this is the coarser of the two ways to compute the op. Nothing is assumed of the
-order in which the library adds, only that it uses the tensor core or fp32 multiply-adds.
+The scores are fp32, and the normalised weights are rounded to bf16 before the second product, which makes
+this the less accurate of the two implementations. Nothing is assumed about the order in which the library
+adds, only that it uses the tensor core or fp32 multiply-adds.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from verify.contracts.attention.reference import band, is_broken, softmax_scale
 from verify.oracle.tracked import APPROXIMATE, F32, TENSOR_CORE_STEP, Tracked, gamma, grid, round_result
 
 _LIBRARY_ADDITIONS = 16
-"""Partial sums of a product that the library may keep apart and add up at the end, as fp32 additions."""
+"""fp32 additions at the end of a product, of partial sums that the library may keep separately."""
 
 
 def pipeline_reference(case: Case) -> dict[str, np.ndarray]:
@@ -24,7 +24,7 @@ def pipeline_reference(case: Case) -> dict[str, np.ndarray]:
 
 
 def pipeline_error_model(case: Case) -> dict[str, Tracked]:
-    """``out`` with what scores, weights and sums may be off by."""
+    """``out`` with the bound from the errors of scores, weights and sums."""
     value, bound = _solve(case)
     return {"out": round_result(Tracked(value, bound), "bf16")}
 
@@ -60,7 +60,7 @@ def _head(
     top = scores.max(-1, keepdims=True)
     span = scale * (top - scores)
     weights = np.exp(-span)
-    # exponent: both scores, their difference and its product with the scale; then expf, to two ulp
+    # exponent: both scores, their difference and its product with the scale; then expf, within two ulp
     worst = off.max(-1, keepdims=True)
     relative = np.expm1(scale * (off + worst) + 3 * F32.u * span) + 2 * APPROXIMATE
     total = weights.sum(-1, keepdims=True)
@@ -74,5 +74,5 @@ def _head(
 
 
 def _product_error(depth: int) -> float:
-    """Relative to the absolute products: a tensor core step for 16 of them, and what is added at the end."""
+    """Relative to the absolute products: a tensor core step per 16 of them, and the final additions."""
     return -(-depth // 16) * TENSOR_CORE_STEP + _LIBRARY_ADDITIONS * F32.u

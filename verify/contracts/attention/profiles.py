@@ -1,7 +1,6 @@
-"""Data profiles for decode attention: each makes other positions, or another path of the softmax, matter.
+"""Data profiles for decode attention: each makes different positions, or a different softmax path, matter.
 
-All of them fill the whole cache. What they put into dead slots is what visibility assumes that a kernel would
-find there.
+All of them fill the whole cache; visibility assumes that a kernel would find these values in dead slots.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ def _normal(case: Case, rng: np.random.Generator) -> Arrays:
 
 
 def _scored(case: Case, rng: np.random.Generator, scores: np.ndarray, noise: float = 0.3) -> Arrays:
-    """Keys that give every query head of a KV head about these scaled scores, ``[B, NKV, capacity]``.
+    """Keys that give all query heads of a KV head about these scaled scores, ``[B, NKV, capacity]``.
 
     Queries are a common sign pattern u plus noise, keys ``score / (scale D) u`` plus noise.
     """
@@ -60,7 +59,7 @@ def needle_positions(case: Case, row: int) -> list[int]:
 
 
 def _needle(case: Case, rng: np.random.Generator) -> Arrays:
-    """Keys that dominate at the needle positions, dealt out over the KV heads, and a louder one outside."""
+    """Keys that dominate at the needle positions, distributed over the KV heads, and larger ones outside."""
     scores = np.zeros((case["B"], case["NKV"], case["capacity"]))
     loud = []
     for row in range(case["B"]):
@@ -79,7 +78,7 @@ def _needle(case: Case, rng: np.random.Generator) -> Arrays:
 
 
 def _rising(case: Case, rng: np.random.Generator) -> Arrays:
-    """Every position scores above the one before it, 12 from end to end: every tile moves the maximum."""
+    """Scores increase from position to position, by 12 in total: every tile raises the maximum."""
     scores = np.zeros((case["B"], case["NKV"], case["capacity"]))
     for row in range(case["B"]):
         slots = _slots(case, row)
@@ -88,7 +87,7 @@ def _rising(case: Case, rng: np.random.Generator) -> Arrays:
 
 
 def _jumping(case: Case, rng: np.random.Generator) -> Arrays:
-    """Levels that jump from tile to tile, and once so far up and down again that all around it underflows."""
+    """Levels that jump from tile to tile, and once so far up and back that all other weights underflow."""
     levels = np.array([0.0, 9.0, -25.0, 4.0, 12.0])
     scores = np.zeros((case["B"], case["NKV"], case["capacity"]))
     for row in range(case["B"]):
@@ -132,7 +131,7 @@ def _ones(case: Case, rng: np.random.Generator) -> Arrays:
 
 
 def _deep(case: Case, rng: np.random.Generator, depth: float = 196608.0) -> Arrays:
-    """Scores exactly equal, exact in single precision, and near -depth after scaling (farther before it)."""
+    """Scores all equal, exact in single precision, and near -depth after scaling."""
     arrays = _normal(case, rng)
     dim = case["D"]
     before_scaling = 2.0 ** np.round(np.log2(depth / softmax_scale(case)))
@@ -145,15 +144,15 @@ def _deep(case: Case, rng: np.random.Generator, depth: float = 196608.0) -> Arra
 
 
 def _deeper(case: Case, rng: np.random.Generator) -> Arrays:
-    """The same near -4e9, below any finite number that one would take for minus infinity."""
+    """The same near -4e9, below any finite number likely to stand for minus infinity."""
     return _deep(case, rng, 2.0**32)
 
 
 def _large(case: Case, rng: np.random.Generator) -> Arrays:
-    """Partial sums of scores and outputs past 65504, the end of half precision, exact in single precision.
+    """Partial sums of scores and outputs beyond 65504, half precision's maximum, exact in single precision.
 
-    Q is 128 everywhere but in dim 0, where it is 1. Keys hold integers of 128 and more that cancel between
-    the two halves of D, and the score itself in dim 0. Values reach 2e5.
+    Q is 128 except in dim 0, where it is 1. Keys hold integers of at least 128 that cancel between the two
+    halves of D, and the score itself in dim 0. Values reach 2e5.
     """
     arrays = _normal(case, rng)
     rows, kv_heads, capacity, dim = case["B"], case["NKV"], case["capacity"], case["D"]
@@ -176,10 +175,10 @@ def _profiles() -> Iterator[Profile]:
     table: tuple[tuple[str, Generator, bool, str], ...] = (
         ("normal", _normal, False, "Wrong arithmetic on ordinary values."),
         ("needle", _needle, False, "A position too few or too many at an end, a wrap, a split or tile edge."),
-        ("rising", _rising, True, "A rescale forgotten: every tile moves the maximum."),
-        ("jumping", _jumping, True, "A rescale that underflows; a maximum that moves for nothing or falls."),
+        ("rising", _rising, True, "A forgotten rescale: every tile raises the maximum."),
+        ("jumping", _jumping, True, "A rescale that underflows; a maximum that changes needlessly or falls."),
         ("flat", _flat, False, "Ties treated as a new maximum, and a weight other than 1 at the maximum."),
-        ("coded", _coded, False, "A position dropped, doubled or swapped, at any length: sums are exact."),
+        ("coded", _coded, False, "A position dropped, duplicated or swapped, at any length: sums are exact."),
         ("ones", _ones, False, "O and l summed over different positions, or rescaled differently."),
         ("deep", _deep, False, "A finite sentinel or an initial maximum above the scores."),
         ("deeper", _deeper, False, "A sentinel of -1e9, and a running maximum that stays there."),
@@ -190,7 +189,7 @@ def _profiles() -> Iterator[Profile]:
 
 
 def _stored(generate: Generator) -> Generator:
-    """Rounds to bf16 here, so that what a profile says of exactness holds of the stored values."""
+    """Round to bf16 here, so that a profile's exactness holds for the stored values."""
 
     def rounded(case: Case, rng: np.random.Generator) -> Arrays:
         arrays = generate(case, rng)

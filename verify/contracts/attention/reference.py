@@ -1,8 +1,8 @@
-"""Decode attention over a ring cache in float64: the truth that split kernels are held against.
+"""Decode attention over a ring cache in float64: the reference for split kernels.
 
-One query token a sequence attends to the live band ``[lo, len)`` of its cache, position p in slot
+One query token per sequence attends to the live band ``[lo, len)`` of its cache, position p in slot
 ``p % capacity``: a dense softmax over the whole band, and the same over each split of it. Nothing here is
-computed online, in tiles, or by merging, so nothing here can share a fault with a kernel that does.
+computed online, in tiles, or by merging, so it cannot share a fault with a kernel that does.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from verify.contract.model import Case
 
 @dataclass(frozen=True)
 class Head:
-    """What the query heads of one KV head see, as float64 over the live band.
+    """The inputs of the query heads of one KV head, as float64 over the live band.
 
     q: ``[group, D]``; k, v: ``[n, D]`` in the order of positions. edges: split boundaries relative to the
     low edge, ``splits + 1`` of them. heads: slice of the query heads. broken: the band is longer than the
-    cache, so that the answer is NaN and nothing may be read (n is 0 then).
+    cache, so the result is NaN and nothing may be read (n is then 0).
     """
 
     batch: int
@@ -41,14 +41,14 @@ class Head:
 
 
 def band(case: Case, row: int) -> tuple[int, int]:
-    """Live band ``[lo, hi)`` of a batch row; empty at its low edge when it does not fit the cache."""
+    """Live band ``[lo, hi)`` of a batch row; empty at its low edge if it does not fit the cache."""
     hi = max(int(case["len"][row]), 0)
     lo = max(0, hi - case["window"]) if case["window"] else 0
     return (lo, lo) if hi - lo > case["capacity"] else (lo, hi)
 
 
 def is_broken(case: Case, row: int) -> bool:
-    """The row's band is longer than its cache."""
+    """Whether the row's band is longer than its cache."""
     length, window = case["len"][row], case["window"]
     return bool((min(length, window) if window else length) > case["capacity"])
 
@@ -144,10 +144,10 @@ def _attend(scores: np.ndarray, v: np.ndarray, scale: float) -> tuple[np.ndarray
 def invariant_partials(
     o: np.ndarray, m: np.ndarray, weight: np.ndarray, scale: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """``O / l`` and ``scale * m + ln l``: what a partial means whatever maximum it was taken against.
+    """``O / l`` and ``scale * m + ln l``: a partial independent of the maximum that it is relative to.
 
     o ``[..., D]``, m and the weight l ``[...]``; m is a maximum of unscaled scores. Where l is 0 the partial
-    is empty: the result is 0 and minus infinity, whatever O and m hold.
+    is empty: the result is 0 and minus infinity, whatever O and m are.
     """
     empty = weight == 0
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -159,7 +159,7 @@ def invariant_partials(
 def observe_partials(case: Case, raw: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The invariants of the partials that a kernel wrote; see :func:`invariant_partials`.
 
-    An empty one is what the kernel promises of it, O = 0 and m = -inf, so there these stand for themselves.
+    The kernel promises O = 0 and m = -inf for an empty partial, so these are compared directly there.
     """
     output, logarithm = invariant_partials(raw["o"], raw["m"], raw["l"], softmax_scale(case))
     empty = raw["l"] == 0
@@ -170,7 +170,7 @@ def observe_partials(case: Case, raw: dict[str, np.ndarray]) -> dict[str, np.nda
 
 
 def locate(case: Case, quantity: str, index: tuple[int, ...]) -> str:
-    """Positions and slots behind an element, for messages."""
+    """The positions and slots that contribute to an element, for messages."""
     row = index[0]
     lo, hi = band(case, row)
     capacity, group = case["capacity"], case["NH"] // case["NKV"]

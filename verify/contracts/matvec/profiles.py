@@ -1,4 +1,4 @@
-"""Data profiles for quantised matrix-vector products: each makes other codes, places or scales matter.
+"""Data profiles for quantised matrix-vector products: each makes different codes, positions or scales matter.
 
 Weights and narrow scales are given as codes, since every code has to occur. Activations and factors of the
 exact profiles are small integers and powers of two, so that every partial sum is an fp32 number in any order
@@ -33,7 +33,7 @@ def _integers(rng: np.random.Generator, shape: tuple[int, ...], largest: int = 7
 
 
 def _finite_codes(dtype: str) -> np.ndarray:
-    """All codes of a one-byte format that are no NaN."""
+    """All codes of a one-byte format except NaN."""
     codes = np.arange(256, dtype=np.uint8)
     return codes[np.isfinite(decode(dtype, codes))]
 
@@ -91,7 +91,7 @@ def _fp4_normal(case: Case, rng: np.random.Generator) -> Arrays:
 
 
 def _fp4_codes(case: Case, rng: np.random.Generator) -> Arrays:
-    """Code (octet + 5 place + 7 row) mod 16: each code in each place of a 32-bit word within 16 rows."""
+    """Code (octet + 5 place + 7 row) mod 16: each code at each place of a 32-bit word within 16 rows."""
     shape = _Fp4(case)
     k, n = np.arange(shape.depth), np.arange(shape.rows)[:, None]
     codes = (k // 8 + 5 * (k % 8) + 7 * n) % 16
@@ -113,7 +113,7 @@ def _fp4_one_hot(case: Case, rng: np.random.Generator, *, last: bool) -> Arrays:
 
 
 def _hot(columns: int, depth: int, last: bool) -> np.ndarray:
-    """One activation of 1 a column: the first or the last ``columns`` positions."""
+    """One activation of 1 per column: the first or the last ``columns`` positions."""
     x = np.zeros((columns, depth))
     x[np.arange(columns), (depth - 1 - np.arange(columns)) if last else np.arange(columns)] = 1.0
     return x
@@ -123,7 +123,7 @@ def _fp4_scale_codes(case: Case, rng: np.random.Generator) -> Arrays:
     """Row n holds the n-th finite scale code in one group and zero weights in the others.
 
     x in that group has about the opposite exponent, so that every intermediate is finite and the sum exact.
-    A case of few groups, so of few exponents in x, leaves out the scales that they do not reach.
+    A case with few groups, hence few exponents in x, omits the scales that these cannot balance.
     """
     shape = _Fp4(case)
     rows = np.arange(shape.rows)
@@ -141,7 +141,7 @@ def _fp4_scale_codes(case: Case, rng: np.random.Generator) -> Arrays:
     weights = np.zeros((shape.rows, shape.groups, shape.group), np.int64)
     weights[rows, group] = rng.integers(0, 16, (shape.rows, shape.group))
     weights[rows, group, 0] = 7
-    # 6 times 113 is more than the others can take away: no row cancels to nothing.
+    # 6 times 113 is more than the other terms can cancel: no row sums to zero.
     x = np.ones((shape.columns, shape.groups, shape.group))
     x[:, :, 0] = 113.0
     x[:, : len(exponents)] *= np.exp2(exponents.astype(np.float64))[None, :, None]
@@ -150,7 +150,7 @@ def _fp4_scale_codes(case: Case, rng: np.random.Generator) -> Arrays:
 
 
 def _scale_codes(dtype: str, rng: np.random.Generator) -> np.ndarray:
-    """All finite codes of a narrow scale format; of bf16 512 of both signs, every eighth subnormal."""
+    """All finite codes of a narrow scale format; for bf16, 512 of both signs, every eighth subnormal."""
     if dtype != "bf16":
         return _finite_codes(dtype)
     codes = rng.integers(0x0080, 0x7F80, 512)
@@ -183,7 +183,7 @@ def _subnormal(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _fp4_subnormal(case: Case, rng: np.random.Generator) -> Arrays:
-    """Subnormal activations; results in fp32 are subnormal as well, those in bf16 brought back to size."""
+    """Subnormal activations; fp32 results are subnormal too, bf16 results are scaled back to normal."""
     shape = _Fp4(case)
     x = _subnormal(rng, (shape.columns, shape.depth))
     codes = rng.integers(5, 8, (shape.rows, shape.depth)) | rng.integers(0, 2, (shape.rows, 1)) << 3
@@ -212,7 +212,7 @@ def _fp8_position(case: Case, rng: np.random.Generator) -> Arrays:
 
 
 def _fp8_one_hot(case: Case, rng: np.random.Generator, *, last: bool) -> Arrays:
-    """Row n holds code n in every hot place, the code's number shifted by place."""
+    """Row n holds code n at every hot position, shifted by the position."""
     every = _finite_codes("e4m3")
     k, n = np.arange(case["K"]), np.arange(case["N"])[:, None]
     codes = every[(n + 37 * (k % 16)) % len(every)]
@@ -221,9 +221,9 @@ def _fp8_one_hot(case: Case, rng: np.random.Generator, *, last: bool) -> Arrays:
 
 
 def _fp8_row_scales(case: Case, rng: np.random.Generator) -> Arrays:
-    """Row scales of every size from 2^-140 to 2^100, both signs; weights are powers of two around 1.
+    """Row scales of all magnitudes from 2^-140 to 2^100, both signs; weights are powers of two around 1.
 
-    The smallest are subnormal, and leave subnormal results.
+    The smallest are subnormal, and give subnormal results.
     """
     codes = (
         (rng.integers(5, 9, (case["N"], case["K"])) << 3) | rng.integers(0, 2, (case["N"], 1)) << 7
@@ -234,7 +234,7 @@ def _fp8_row_scales(case: Case, rng: np.random.Generator) -> Arrays:
 
 
 def _fp8_subnormal(case: Case, rng: np.random.Generator) -> Arrays:
-    """Subnormal activations; scales bring the results of every second row back to size."""
+    """Subnormal activations; scales make the results of every second row normal."""
     codes = (
         (rng.integers(8, 12, (case["N"], case["K"])) << 3) | rng.integers(0, 2, (case["N"], 1)) << 7
     ).astype(np.uint8)
@@ -260,24 +260,24 @@ def _fp8_large(case: Case, rng: np.random.Generator) -> Arrays:
 FP4_PROFILES = (
     Profile("normal", _fp4_normal, "Wrong arithmetic on ordinary values, a tensor scale below 0."),
     Profile("codes", _fp4_codes, "A code decoded wrongly in any nibble place: the sums are exact."),
-    Profile("position", _fp4_position, "A weight dropped, doubled or paired with another activation."),
+    Profile("position", _fp4_position, "A weight dropped, duplicated or paired with another activation."),
     Profile("first-hot", partial(_fp4_one_hot, last=False), "Nibble order, and the first group's scale."),
     Profile("last-hot", partial(_fp4_one_hot, last=True), "Nibble order at the row's end, the last scale."),
     Profile("scale-codes", _fp4_scale_codes, "A scale code decoded wrongly, subnormal and extreme ones too."),
-    Profile("nan-scales", _fp4_nan_scales, "A NaN scale taken for a number, or reaching another row."),
+    Profile("nan-scales", _fp4_nan_scales, "A NaN scale treated as a number, or propagated to another row."),
     Profile("subnormal", _fp4_subnormal, "Subnormal activations and results, flushed or scaled wrongly."),
     Profile("large", _fp4_large, "Accumulators of half precision, which overflow."),
 )
 
 FP8_PROFILES = (
     Profile("normal", _fp8_normal, "Wrong arithmetic on ordinary values."),
-    Profile("position", _fp8_position, "A weight dropped, doubled or paired with another activation."),
+    Profile("position", _fp8_position, "A weight dropped, duplicated or paired with another activation."),
     Profile(
         "first-hot", partial(_fp8_one_hot, last=False), "A code decoded wrongly, in every byte of a word."
     ),
     Profile("last-hot", partial(_fp8_one_hot, last=True), "A code decoded wrongly at the row's end."),
-    Profile("row-scales", _fp8_row_scales, "Another row's scale, a subnormal one flushed, an inverted one."),
-    Profile("nan-codes", _fp8_nan_codes, "A NaN weight taken for a number, or reaching another row."),
+    Profile("row-scales", _fp8_row_scales, "Another row's scale, a flushed subnormal scale, a wrong sign."),
+    Profile("nan-codes", _fp8_nan_codes, "A NaN weight treated as a number, or propagated to another row."),
     Profile("subnormal", _fp8_subnormal, "Subnormal activations and results, flushed or scaled wrongly."),
     Profile("large", _fp8_large, "Accumulators of half precision, which overflow."),
 )

@@ -1,9 +1,9 @@
-"""Quantised matrix-vector products in float64, and how far a right kernel may be from them.
+"""Quantised matrix-vector products in float64, and the error bounds of a correct kernel.
 
 Two ops, both y[b, n] = sum_k W[n, k] x[b, k] with scales: FP4 weights with a scale for each group of a row
 and one for the tensor, FP8 weights with a scale for each row. The references are dense products; the error
-models walk the kernels' own order of additions (a running error analysis), as the head of each source states.
-The tensor cores' own error is :data:`verify.oracle.tracked.TENSOR_CORE_STEP` a step.
+models follow each kernel's order of additions (a running error analysis), as the head of its source states.
+The tensor cores' own error is :data:`verify.oracle.tracked.TENSOR_CORE_STEP` per step.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from verify.oracle.tracked import (
 
 F32 = Arithmetic("f32", flush=False)
 TENSOR = Arithmetic("f32")
-"""What an mma adds up: PTX does not say whether it keeps subnormal numbers, so they may be lost."""
+"""The sums of an mma: PTX does not specify whether it keeps subnormal numbers, so they may be lost."""
 ONE_WARP_STEP = 256
 """Weights of a row in a warp's step of the FP4 kernel for one vector; the one for several takes 128."""
 QUARTER = 2
-"""The FP4 kernel works on a quarter of the weights: its sums lose what is below 2^QUARTER of the smallest."""
+"""The FP4 kernel uses a quarter of the weights: its sums lose what is below 2^QUARTER of the smallest."""
 
 
 @dataclass(frozen=True)
 class Product:
-    """One op in float64, every input exactly as the kernel gets it.
+    """One op in float64, with exactly the kernel's inputs.
 
     weights ``[N, K]`` without scales, scales ``[N, K]`` (each group's or row's repeated), factor: the tensor
     scale, x ``[B, K]``.
@@ -64,25 +64,25 @@ def fp8_product(case: Case) -> Product:
 
 
 def fp4_reference(case: Case) -> dict[str, np.ndarray]:
-    """``y`` ``[B, N]``: the weights multiplied out, then one dense product."""
+    """``y`` ``[B, N]``: the weights are scaled, then one dense product."""
     return {"y": _dense(fp4_product(case))}
 
 
 def fp8_reference(case: Case) -> dict[str, np.ndarray]:
-    """``y`` ``[B, N]``: the weights multiplied out, then one dense product."""
+    """``y`` ``[B, N]``: the weights are scaled, then one dense product."""
     return {"y": _dense(fp8_product(case))}
 
 
 def fp4_error_model(case: Case) -> dict[str, Tracked]:
-    """Of the kernel that the plan chose: the one for one vector has steps of 256 weights."""
+    """The model of the kernel that the plan chose: the one for one vector has steps of 256 weights."""
     return _one_vector_model(case) if case["warp_step"] == ONE_WARP_STEP else _several_vectors_model(case)
 
 
 def _several_vectors_model(case: Case) -> dict[str, Tracked]:
-    """Two mma a group, a scale and one FMA for each, the warps added in order, one product, one rounding."""
+    """Two mma per group, a scale and one FMA each, the warps added in order, one product, one rounding."""
     product, group = fp4_product(case), case["group"]
     terms = _terms(product)
-    # One mma takes the first four terms of each octet of a group, the next one the last four.
+    # One mma uses the first four terms of each octet of a group, the next one the last four.
     steps = terms.reshape(*terms.shape[:2], -1, group // 8, 2, 4)
     steps = np.moveaxis(steps, 4, 3).reshape(*steps.shape[:3], 2, -1)  # [B, N, groups, 2, products]
     chains = _mma_chain(steps, QUARTER)
@@ -100,10 +100,10 @@ def _several_vectors_model(case: Case) -> dict[str, Tracked]:
 
 
 def _one_vector_model(case: Case) -> dict[str, Tracked]:
-    """A chain of mma a group, a scale and one FMA for each, four lanes and the warps added, one rounding."""
+    """One chain of mma per group, a scale and one FMA each, four lanes and the warps added, one rounding."""
     product, group = fp4_product(case), case["group"]
     terms = _terms(product)
-    # In each octet of a group one mma takes the odd weights, the next one the even ones.
+    # In each octet of a group, one mma uses the odd weights, the next one the even ones.
     pairs = terms.reshape(*terms.shape[:2], -1, group // 8, 4, 2)[..., ::-1]
     steps = np.moveaxis(pairs, -1, -2)
     chains = _mma_chain(steps.reshape(*steps.shape[:3], -1, 4), QUARTER)
@@ -122,9 +122,9 @@ def _one_vector_model(case: Case) -> dict[str, Tracked]:
 
 
 def _by_lane(groups: np.ndarray, case: Case) -> np.ndarray:
-    """Groups ``[..., n]`` as four lanes of each warp add them up: ``[..., additions, warps, 4]``.
+    """Groups ``[..., n]`` in the order in which each warp's lanes add them: ``[..., additions, warps, 4]``.
 
-    A slab of 128 weights has four places of 32, a lane's each.
+    A slab of 128 weights has 32 for each lane.
     """
     group = case["group"]
     by_warp = _by_warp(groups, case["warps_per_block"], ONE_WARP_STEP // group)
@@ -135,9 +135,9 @@ def _by_lane(groups: np.ndarray, case: Case) -> np.ndarray:
 
 
 def half_precision_loss(x: np.ndarray, group: int) -> np.ndarray:
-    """How far off the fp16 numbers are that ``[B, K]`` activations become, a group with one power of two.
+    """Error of ``[B, K]`` activations when converted to fp16 with one power of two per group.
 
-    Nothing is lost that matters beside an infinity or a NaN.
+    In a group with an infinity or a NaN the loss does not matter and is 0.
     """
     blocks = x.reshape(len(x), -1, group)
     largest = np.abs(blocks).max(-1, keepdims=True)
@@ -150,11 +150,11 @@ def half_precision_loss(x: np.ndarray, group: int) -> np.ndarray:
 
 
 def fp8_error_model(case: Case) -> dict[str, Tracked]:
-    """Two chains of mma a warp, added, the warps in order, one product with the row's scale, one rounding."""
+    """Two chains of mma per warp, added; warps in order; one product with the row's scale, one rounding."""
     product = fp8_product(case)
     terms = _terms(product)
     by_warp = _by_warp(terms, case["warps_per_block"], case["warp_step"])  # [B, N, iterations, warps, 64]
-    # A lane of a quad has 16 of them, four words of four. An mma takes one word of each lane; even words run
+    # A lane of a quad has 16 of them, four words of four. An mma uses one word of each lane; even words go
     # into one chain, odd words into the other.
     words = by_warp.reshape(*by_warp.shape[:4], 4, 2, 2, 4)  # [..., lane, word // 2, word % 2, 4]
     along = words.transpose(0, 1, 3, 6, 2, 5, 4, 7)
@@ -164,22 +164,22 @@ def fp8_error_model(case: Case) -> dict[str, Tracked]:
 
 
 def fp4_exact(case: Case, quantity: str, index: tuple[int, ...]) -> mpmath.mpf:
-    """One element of y in the precision that mpmath is set to."""
+    """One element of y in mpmath's working precision."""
     return _element(fp4_product(case), index)
 
 
 def fp8_exact(case: Case, quantity: str, index: tuple[int, ...]) -> mpmath.mpf:
-    """One element of y in the precision that mpmath is set to."""
+    """One element of y in mpmath's working precision."""
     return _element(fp8_product(case), index)
 
 
 def fp4_effects(case: Case, unit: Mapping[str, np.ndarray]) -> list[Effect]:
-    """What leaving out one weight would do, for every weight of every row."""
+    """The effect of dropping one weight, for every weight of every row."""
     return _effects(fp4_product(case), unit["y"])
 
 
 def fp8_effects(case: Case, unit: Mapping[str, np.ndarray]) -> list[Effect]:
-    """What leaving out one weight would do, for every weight of every row."""
+    """The effect of dropping one weight, for every weight of every row."""
     return _effects(fp8_product(case), unit["y"])
 
 
@@ -208,10 +208,10 @@ def _by_warp(values: np.ndarray, warps: int, own: int) -> np.ndarray:
 
 
 def _mma_chain(steps: np.ndarray, shift: int = 0) -> Tracked:
-    """Exact products ``[..., steps, products]``, one mma after the other into one accumulator: ``[...]``.
+    """Exact products ``[..., steps, products]``, added by successive mma into one accumulator: ``[...]``.
 
-    A step errs by TENSOR_CORE_STEP of what the accumulator held plus the absolute products; one without
-    products keeps the accumulator. shift: the tensor cores work on 2^-shift of the products.
+    The error of a step is TENSOR_CORE_STEP times the accumulator's magnitude plus the absolute products; a
+    step with zero products has none. shift: the tensor cores operate on 2^-shift of the products.
     """
     value, bound = np.zeros(steps.shape[:-2]), np.zeros(steps.shape[:-2])
     lost = np.ldexp(TENSOR.eta, shift)
@@ -226,7 +226,7 @@ def _mma_chain(steps: np.ndarray, shift: int = 0) -> Tracked:
 
 
 def _fused(scale: np.ndarray, raw: Tracked, total: Tracked) -> Tracked:
-    """scale * raw + total, rounded once, of the FP4 kernel; nothing is rounded where nothing is added."""
+    """scale * raw + total in the FP4 kernel, rounded once, except where zero is added."""
     with np.errstate(invalid="ignore", over="ignore"):
         value = total.value + scale * raw.value
         carried = total.bound + np.abs(scale) * raw.bound
@@ -236,7 +236,7 @@ def _fused(scale: np.ndarray, raw: Tracked, total: Tracked) -> Tracked:
 
 
 def _in_order(warps: Tracked) -> Tracked:
-    """The last axis added up, first to last."""
+    """The sum along the last axis, first to last."""
     total = warps[..., 0]
     for warp in range(1, warps.shape[-1]):
         total = add(total, warps[..., warp], F32)
@@ -248,8 +248,7 @@ def _finished(
 ) -> dict[str, Tracked]:
     """The last product and the rounding to y's format, around the reference's own value.
 
-    exactly: where all partial sums are numbers of the format that they are added in, so that the sum has no
-    error.
+    exactly: where all partial sums are representable in their format, so that the sum is exact.
     """
     summed = Tracked(summed.value, np.where(exactly, 0.0, summed.bound))
     value = _dense(product)
@@ -260,9 +259,9 @@ def _finished(
 
 
 def _on_grid(terms: np.ndarray, arithmetic: Arithmetic, shift: int = 0) -> np.ndarray:
-    """Whether every partial sum along the last axis, in any order, of 2^-shift of the terms is a number.
+    """Whether every partial sum of 2^-shift of the terms along the last axis, in any order, is representable.
 
-    A number of the arithmetic, that is: fp32, with or without the subnormal ones.
+    Representable in the arithmetic's format: fp32, with or without subnormal numbers.
     """
     smallest = arithmetic.eta if arithmetic.flush else 2 * arithmetic.eta
     with np.errstate(invalid="ignore", over="ignore"):
@@ -282,7 +281,7 @@ def _element(product: Product, index: tuple[int, ...]) -> mpmath.mpf:
 
 
 def _effects(product: Product, unit: np.ndarray) -> list[Effect]:
-    """A unit of 0 stands before a result that is compared exactly: any move is infinitely large."""
+    """Effects of dropping each weight; where the unit is 0 (an exact comparison), any change is infinite."""
     rows, depth = product.weights.shape
     weights = np.abs(product.weights * product.scales * product.factor)
     effects = []

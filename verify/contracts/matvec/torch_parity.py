@@ -55,7 +55,7 @@ def _scales(raw: np.ndarray, dtype: str) -> Tensor:
 
 
 def _linear(case: Case, weights: Tensor, factor: Tensor) -> Tracked:
-    """The product, with the rounding of double precision in whatever order it was summed."""
+    """The product, with a bound on the rounding of double precision for any order of the sum."""
     import torch
 
     x = torch.from_numpy(case.raw("x").copy()).view(torch.bfloat16).double()

@@ -1,1 +1,1 @@
-"""Contracts of kernels that serve as oracles only. They are run by name of their file, never by default."""
+"""Contracts of kernels that serve only as oracles. They are run by file name, never by default."""

@@ -1,3 +1,3 @@
-"""An oracle is asked by the parity check, with fills that it can bear; as a kernel it would leak others."""
+"""Excludes oracles from collection: only the parity check runs them, with fills that they tolerate."""
 
 collect_ignore_glob = ["*_contract.py"]

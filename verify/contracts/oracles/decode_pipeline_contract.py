@@ -1,6 +1,6 @@
 """Contract of cuda/decode_pipeline.cu: the library pipeline that flash decoding replaced, as an oracle.
 
-It reads the whole allocation and masks afterwards, so it holds for finite dead slots only.
+It reads the whole allocation and masks afterwards, so it is valid only if dead slots are finite.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ CONTRACT = Contract(
     source="decode_pipeline.cu",
     symbols=(
         *SYMBOLS,
-        Symbol("tile", default=32, minimum=1, doc="by which the data profiles place their edges"),
-        Symbol("num_splits", default=1, minimum=1, doc="by which the data profiles place their edges"),
+        Symbol("tile", default=32, minimum=1, doc="used by the data profiles to place edges"),
+        Symbol("num_splits", default=1, minimum=1, doc="used by the data profiles to place edges"),
     ),
     buffers=(*BUFFERS, Buffer("workspace", "u8", ("workspace_bytes",), "workspace", align=256)),
     entry=Launcher(
