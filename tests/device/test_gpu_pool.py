@@ -47,7 +47,7 @@ def test_a_long_wait_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     said: list[str] = []
     with GpuPool([gpu(0)], tmp_path).lease(said.append):
         pass
-    assert said == ["waiting for another process to leave the GPU"]
+    assert said == ["waiting for another process to release the GPU"]
 
 
 def test_threads_of_one_process_share_its_gpu(tmp_path: Path) -> None:

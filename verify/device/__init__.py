@@ -1,1 +1,1 @@
-"""Devices: what executes a harness, natively or under a tool."""
+"""Devices: they execute a harness, natively or under a checking tool."""

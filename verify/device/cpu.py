@@ -1,4 +1,4 @@
-"""The CPU device: the same harness binary on the PTX machine, through a replacement of its CUDA runtime."""
+"""The CPU device: runs the same harness binary on the PTX machine, by replacing its CUDA runtime."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ from verify.toolchain.machine_build import MachineBuildError, machine_library
 from verify.toolchain.toolchain import find_toolchain
 
 MULTIPROCESSORS = {"sm_80": 108, "sm_90": 132}
-"""As machine/runtime/limits.cpp tells programs: a launcher's split count must not depend on this machine."""
+"""As reported by machine/runtime/limits.cpp: a launcher's split count must not depend on the host."""
 
 SEED, ALSO, ROW_BYTES = "seed", "tools", "row_bytes"
-"""Job options: the schedule's seed, what looks on beside the job's own tool (names with commas), and the size
-of the cells that traffic is counted by.
+"""Job options: the schedule's seed, tools that run beside the job's own (comma-separated), and the size of
+the cells by which traffic is counted.
 """
 
 
 @dataclass
 class CpuDevice:
-    """The PTX machine as one device of an architecture.
+    """The PTX machine as a device of one architecture.
 
-    Every tool is one of the machine's own checks, so several look on in one run.
+    Every tool is one of the machine's own checks, so several can observe one run.
     """
 
     architecture: str = "sm_90"
@@ -67,16 +67,16 @@ class CpuDevice:
     _tripwires: Tripwires = field(default_factory=Tripwires)
 
     def available(self) -> Availability:
-        """Whether the machine can be compiled here; it is compiled when it is first used."""
+        """Whether the machine can be compiled here; it is compiled on first use."""
         if self.architecture not in ARCHITECTURES:
             known = ", ".join(ARCHITECTURES)
-            return Availability(False, f"the CPU device knows {known}, not {self.architecture}")
+            return Availability(False, f"the CPU device supports {known}, not {self.architecture}")
         missing = find_toolchain().missing
         reasons = [missing[part] for part in ("g++", "headers") if part in missing]
         return Availability(not reasons, "; ".join(reasons))
 
     def info(self) -> DeviceInfo:
-        """What programs are told, and the memory that this machine has free."""
+        """The properties that programs see, and the host's free memory."""
         return DeviceInfo(
             f"CPU device {self.architecture}, {os.cpu_count()} cores",
             "cpu",
@@ -91,15 +91,15 @@ class CpuDevice:
         for architecture in architectures:
             if architecture not in ARCHITECTURES:
                 known = ", ".join(ARCHITECTURES)
-                raise ValueError(f"{architecture}: the CPU device plays {known} (--arch, or the contract's)")
+                raise ValueError(f"{architecture}: the CPU device knows {known} (--arch, or the contract's)")
         return tuple(replace(self, architecture=architecture) for architecture in architectures)
 
     def notes(self) -> tuple[str, ...]:
-        """What every report prints."""
+        """Notes for every report."""
         return ("the CPU device checks the PTX of the kernel, not the machine code that ptxas makes of it",)
 
     def execute(self, job: Job, progress: Progress | None = None) -> Execution:
-        """Run a job on the machine; under a tool, with its records and the proof of work."""
+        """Run a job on the machine; under a tool, return its records and the proof of work."""
         try:
             library = machine_library(progress)
             facts = read_program(job.binary)
@@ -112,7 +112,7 @@ class CpuDevice:
         return self._execute(job, library, facts, progress)
 
     def tripwire(self, tool: Tool) -> Availability:
-        """Whether the check reports every fault planted for it; asked once."""
+        """Whether the check reports every fault planted for it; tried once."""
         return self._tripwires.tried(self, tool)
 
     def _execute(
@@ -126,9 +126,9 @@ class CpuDevice:
 
         def command(index: int, runs: Sequence[str]) -> Command:
             folder(index).mkdir(parents=True, exist_ok=True)
-            told = machine_environment(library, options, folder(index), base, facts, job.binary.name)
-            # Rows are counted by size where a job gives one; regions would be counted in their place.
-            return Command(harness_command(job, runs, regions=ROW_BYTES not in job.options), told)
+            environment = machine_environment(library, options, folder(index), base, facts, job.binary.name)
+            # If a job sets the row size, rows are counted by it; regions would be counted instead.
+            return Command(harness_command(job, runs, regions=ROW_BYTES not in job.options), environment)
 
         session = run_session(job, command, progress)
         reports = [_report_in(folder(index)) for index in range(len(session.processes))]
@@ -157,7 +157,7 @@ class CpuDevice:
         )
 
     def _options(self, job: Job) -> ProgramOptions:
-        """What the machine is asked to do for a job; without a tool it only runs the program."""
+        """The machine's options for a job; without a tool it only runs the program."""
         own: list[str] = [job.tool] if job.tool is not None else []
         beside = filter(None, job.options.get(ALSO, "").split(","))
         checks = {name: value for name, value in job.options.items() if name not in (SEED, ALSO)}
@@ -173,7 +173,7 @@ class CpuDevice:
 
 
 def _report_in(folder: Path) -> MachineReport | str:
-    """The report of one process of a session, or why there is none."""
+    """The report of one process of a session, or the reason why there is none."""
     try:
         merged = merge_reports([read_report(file) for file in sorted(folder.glob("*.json"))])
     except ReportError as problem:
@@ -182,18 +182,18 @@ def _report_in(folder: Path) -> MachineReport | str:
 
 
 def _doubt(end: ProcessEnd, report: MachineReport | str) -> str:
-    """Why the report of one process cannot be taken as the whole truth, or empty."""
+    """Why the report of one process may be incomplete, or empty."""
     if isinstance(report, str):
         return f"{report} ({end.cause})"
     if report.refusal:
         return report.refusal
     if end.killed:
-        return "the process was ended with the run that hung, before its report was whole"
+        return "the process was killed because a run hung, before it had written its report"
     return ""
 
 
 def _doubt_of_work(session: Session, report: MachineReport | None) -> str:
-    """The machine must have run every kernel that the harness's markers count."""
+    """The machine must have run every kernel that the harness's markers counted."""
     marked = sum(result.kernels for result in session.results.values())
     idle = [r.run for r in session.results.values() if r.status is RunStatus.DONE and r.kernels == 0]
     if idle:
@@ -203,7 +203,7 @@ def _doubt_of_work(session: Session, report: MachineReport | None) -> str:
 
 
 def _results(session: Session, reports: Sequence[MachineReport | str]) -> dict[str, RunResult]:
-    """The runs' ends; what failed because the machine refused something was not run, and is no fault."""
+    """The results of the runs; a run that failed because the machine refused something counts as not run."""
     results = dict(session.results)
     for end, report in zip(session.processes, reports, strict=True):
         if isinstance(report, MachineReport) and report.refusal:
@@ -214,7 +214,7 @@ def _results(session: Session, reports: Sequence[MachineReport | str]) -> dict[s
 
 
 def _free_memory() -> int:
-    """Bytes that this machine could still give, 0 when it does not say."""
+    """Available bytes of the host's memory, 0 if unknown."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
     except OSError:

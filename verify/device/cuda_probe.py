@@ -1,7 +1,7 @@
-"""What NVIDIA driver and GPUs this machine has, asked of the driver library itself, in a process of its own.
+"""Probes this machine's NVIDIA driver and GPUs through the driver library, in a separate process.
 
-``python -m verify.device.cuda_probe`` prints one JSON object. A probe in the caller's own process would leave
-a driver there that does not survive a fork, and would hang it when the driver hangs.
+``python -m verify.device.cuda_probe`` prints one JSON object. A probe in the caller's process would
+initialise the driver there, which does not survive a fork, and would hang the caller if the driver hangs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SM_COUNT, _MAJOR, _MINOR = 16, 75, 76
 
 @dataclass(frozen=True)
 class Gpu:
-    """One visible GPU. index: the ordinal among the visible ones. uuid: what CUDA_VISIBLE_DEVICES takes.
+    """One visible GPU. index: the ordinal among the visible ones. uuid: as for CUDA_VISIBLE_DEVICES.
 
     free_bytes: memory that an allocation could get when the probe ran.
     """
@@ -38,7 +38,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Probe:
-    """The driver's answer. reason: the one line that says why there are no ``gpus``, else empty.
+    """The driver's answer. reason: one line that says why there are no ``gpus``, else empty.
 
     driver: its release ("580.95.05"), or its CUDA version where the release is not readable.
     """
@@ -50,7 +50,7 @@ class Probe:
 
 
 def probe(timeout: float = PROBE_SECONDS) -> Probe:
-    """Ask in a child process. Never raises: every failure is a ``reason``."""
+    """Probe in a child process. Never raises: every failure is reported as ``reason``."""
     command = [sys.executable, "-m", "verify.device.cuda_probe"]
     root = str(Path(__file__).resolve().parents[2])
     paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -61,12 +61,12 @@ def probe(timeout: float = PROBE_SECONDS) -> Probe:
     except subprocess.TimeoutExpired:
         return Probe(reason=f"the NVIDIA driver did not answer within {timeout:g} s; restart the machine")
     except (OSError, ValueError):
-        return Probe(reason="the probe of the NVIDIA driver died; nvidia-smi may say why")
+        return Probe(reason="the probe of the NVIDIA driver crashed; nvidia-smi may show why")
     return Probe(tuple(Gpu(**gpu) for gpu in found.pop("gpus")), **found)
 
 
 def ask_driver() -> Probe:
-    """Ask the driver library in this process."""
+    """Query the driver library in this process."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -80,12 +80,12 @@ def ask_driver() -> Probe:
     count = ctypes.c_int()
     driver.cuDeviceGetCount(ctypes.byref(count))
     gpus = tuple(_describe(driver, index) for index in range(count.value))
-    reason = "" if gpus else "the NVIDIA driver shows no GPU; look at CUDA_VISIBLE_DEVICES"
+    reason = "" if gpus else "the NVIDIA driver shows no GPU; check CUDA_VISIBLE_DEVICES"
     return Probe(gpus, _release() or cuda, cuda, reason)
 
 
 def _describe(driver: ctypes.CDLL, index: int) -> Gpu:
-    """One GPU's facts. The context is opened for the free memory only and left at once."""
+    """One GPU's properties. A context is needed only for the free memory, and released at once."""
     device = ctypes.c_int()
     driver.cuDeviceGet(ctypes.byref(device), index)
     name = ctypes.create_string_buffer(256)
@@ -116,13 +116,13 @@ def _describe(driver: ctypes.CDLL, index: int) -> Gpu:
 
 
 def _spell_uuid(raw: bytes) -> str:
-    """``GPU-8-4-4-4-12`` hexadecimal digits, the spelling that CUDA_VISIBLE_DEVICES takes."""
+    """``GPU-8-4-4-4-12`` hexadecimal digits, the format of CUDA_VISIBLE_DEVICES."""
     digits = raw.hex()
     return "GPU-" + "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
 def _release() -> str:
-    """The kernel module's release, "580.95.05"; empty when it is not readable."""
+    """The kernel module's release, such as "580.95.05"; empty if not readable."""
     try:
         text = Path("/proc/driver/nvidia/version").read_text()
     except OSError:
@@ -134,10 +134,10 @@ def _release() -> str:
 def _initialisation_failure(code: int) -> str:
     reasons = {
         100: "the NVIDIA driver finds no GPU (CUDA_ERROR_NO_DEVICE)",
-        803: "the NVIDIA driver library does not fit the kernel module (CUDA_ERROR_SYSTEM_DRIVER_MISMATCH)",
+        803: "the NVIDIA driver library does not match the kernel module (CUDA_ERROR_SYSTEM_DRIVER_MISMATCH)",
         802: "the NVIDIA system is not ready (CUDA_ERROR_SYSTEM_NOT_READY); start its fabric manager",
     }
-    return reasons.get(code, f"the NVIDIA driver does not start: cuInit returned {code}")
+    return reasons.get(code, f"the NVIDIA driver does not initialise: cuInit returned {code}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Reads what the CPU device must know of a program file before it starts: libraries, paths, fat binaries."""
+"""Reads what the CPU device must know about a program file before starting it, such as its libraries."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _NEEDED, _RPATH = 1, 15
 
 @dataclass(frozen=True)
 class ProgramFile:
-    """Facts of one ELF file.
+    """Properties of one ELF file.
 
-    needed: names of the shared libraries that it asks for. has_rpath: DT_RPATH is set, which the loader
-    searches before LD_LIBRARY_PATH. fat_binaries: bytes of the section that holds device code, empty when the
-    program has none. relocatable: it also has the section that ``-rdc=true`` leaves.
+    needed: names of the shared libraries that it needs. has_rpath: DT_RPATH is set, which the loader searches
+    before LD_LIBRARY_PATH. fat_binaries: contents of the section of device code, empty if there is none.
+    relocatable: it also has the section that ``-rdc=true`` produces.
     """
 
     needed: tuple[str, ...]
@@ -31,7 +31,7 @@ class ProgramFile:
 
 
 def read_program(path: Path) -> ProgramFile | None:
-    """The facts of a 64-bit little-endian ELF file; None for anything else (a script, another machine)."""
+    """The properties of a 64-bit little-endian ELF file; None for anything else (such as a script)."""
     data = path.read_bytes()
     if data[:6] != b"\x7fELF\x02\x01":
         return None

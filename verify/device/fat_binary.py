@@ -1,8 +1,8 @@
-"""Fat binaries inside a program file: which images there are, and unpacking the compressed ones.
+"""Reads the fat binaries in a program file: lists their images, and unpacks the compressed ones.
 
 The layout (nvcc 13.0 to 13.5) is described in ``machine/runtime/fatbinary.hpp``, which reads it again when
-the program registers them. Here it is read to refuse a program before it starts, and because zstd is at hand
-in Python where the system may lack it.
+the program registers them. It is read here to refuse a program before it starts, and because Python may have
+zstd where the system lacks it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ZSTD, _LZ4 = 0x8000, 0x2000
 class Image:
     """One entry. architecture: 90 for sm_90. ptx: PTX text, else machine code. compression: "", zstd or lz4.
 
-    stored: the bytes as they lie in the file. size: bytes when unpacked, 0 when not compressed.
+    stored: the bytes in the file. size: the unpacked size in bytes, 0 if not compressed.
     """
 
     architecture: int
@@ -34,7 +34,7 @@ class Image:
 
     @property
     def key(self) -> str:
-        """FNV-1a of the stored bytes, 16 hexadecimal digits: the name under which the shim looks for it."""
+        """FNV-1a of the stored bytes, 16 hexadecimal digits: the name that the runtime looks for."""
         value = 0xCBF29CE484222325
         for byte in self.stored:
             value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
@@ -42,15 +42,15 @@ class Image:
 
 
 MOST_BYTES = 1 << 30
-"""Of one image, unpacked: a damaged size must not take the machine's memory."""
+"""Of one image, unpacked: a corrupt size must not exhaust the machine's memory."""
 
 
 class FatBinaryError(ValueError):
-    """The section does not hold what its sizes say; one line."""
+    """The section's contents contradict its sizes; one line."""
 
 
 def images(section: bytes) -> list[Image]:
-    """All images of a ``.nv_fatbin`` section. Raises FatBinaryError when a size leaves the section."""
+    """All images of a ``.nv_fatbin`` section. Raises FatBinaryError if a size exceeds the section."""
     found: list[Image] = []
     at = section.find(_CONTAINER)
     while at >= 0:
@@ -64,10 +64,10 @@ def images(section: bytes) -> list[Image]:
 
 
 def unpack(section: bytes) -> Path | None:
-    """Unpacks every zstd image into a folder of the build cache, for the shim to find.
+    """Unpack every zstd image into a folder of the build cache, where the runtime looks for them.
 
-    None when nothing is compressed, or when the zstandard package is not installed (the shim then looks for
-    the system's libzstd, and otherwise names ``--no-compress``).
+    None if nothing is compressed, or if the zstandard package is not installed (the runtime then looks for
+    the system's libzstd, and failing that suggests ``--no-compress``).
     """
     packed = [image for image in images(section) if image.compression == "zstd"]
     if not packed:

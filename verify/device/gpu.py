@@ -1,4 +1,4 @@
-"""The GPU: the harness runs natively, or under one of compute-sanitizer's tools."""
+"""The GPU: runs the harness natively, or under one of compute-sanitizer's tools."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ class GpuDevice:
         return _pool_once()
 
     def available(self) -> Availability:
-        """Whether there is a driver with a GPU. A missing compute-sanitizer is the tools' own matter."""
+        """Whether there is a driver with a GPU; a missing compute-sanitizer is reported by the tools."""
         return Availability(not self._probe.reason, self._probe.reason)
 
     def info(self) -> DeviceInfo:
-        """The first visible GPU's facts (they are taken to be alike), with driver and tool versions.
+        """The first visible GPU's properties (all are assumed alike), with driver and tool versions.
 
-        Raises RuntimeError when the device is not available.
+        Raises RuntimeError if the device is not available.
         """
         if self._probe.reason:
             raise RuntimeError(self._probe.reason)
@@ -71,11 +71,11 @@ class GpuDevice:
         )
 
     def variants(self, architectures: Sequence[str]) -> tuple[GpuDevice, ...]:
-        """Itself: a GPU has one architecture, and what is built for an older one runs on it from PTX."""
+        """Itself: a GPU has one architecture, and runs code for older ones from PTX."""
         return (self,)
 
     def notes(self) -> tuple[str, ...]:
-        """What every report prints: the tools' blind spot, and a tool that is missing or too old."""
+        """Notes for every report: the tools' blind spot, and a missing or outdated compute-sanitizer."""
         lines = ["no compute-sanitizer tool sees races between blocks on global memory; --device cpu does"]
         sanitizer = find_sanitizer()
         if isinstance(sanitizer, Missing):
@@ -85,7 +85,7 @@ class GpuDevice:
         return tuple(lines)
 
     def execute(self, job: Job, progress: Progress | None = None) -> Execution:
-        """Run a job on one leased GPU; under a tool, with its records and the proof that it looked."""
+        """Run a job on one leased GPU; under a tool, return its records and the proof that it ran."""
         if job.tool is None:
             return self._execute_native(job, progress)
         sanitizer = find_sanitizer()
@@ -96,7 +96,7 @@ class GpuDevice:
         return self._execute_under(sanitizer, job.tool, job, progress)
 
     def tripwire(self, tool: Tool) -> Availability:
-        """Whether the tool reports every fault planted for it, on this machine; asked once."""
+        """Whether the tool reports every fault planted for it on this machine; tried once."""
         return self._tripwires.tried(self, tool)
 
     def _execute_native(self, job: Job, progress: Progress | None) -> Execution:
@@ -129,7 +129,7 @@ class GpuDevice:
             def command(index: int, runs: Sequence[str]) -> Command:
                 text, xml = logs(index)
                 files = ("--log-file", str(text), "--save", str(xml), "--xml")
-                # Live regions are for memcheck: initcheck takes each new region for unwritten memory.
+                # Live regions are for memcheck: initcheck treats each new region as unwritten memory.
                 program = harness_command(job, runs, regions=tool == "memcheck")
                 argv = (str(sanitizer.path), *options, *files, *program)
                 return Command(argv, environment)
@@ -164,18 +164,18 @@ class GpuDevice:
 
 @cache
 def _probe_once() -> Probe:
-    """The machine's GPUs, asked once a process."""
+    """The machine's GPUs, probed once per process."""
     return probe()
 
 
 @cache
 def _pool_once() -> GpuPool:
-    """One pool a process: a second one would wait for the first one's locks."""
+    """One pool per process: a second one would wait for the first one's locks."""
     return GpuPool(_probe_once().gpus)
 
 
 def _doubt_of_native(session: Session) -> str:
-    """A process that failed although every run in it ended well is not to be believed."""
+    """Why a native session cannot be trusted: a process failed although all of its runs succeeded."""
 
     def doubt(end: ProcessEnd) -> str:
         ended_well = all(session.results[run].status is RunStatus.DONE for run in end.settled)

@@ -1,7 +1,7 @@
-"""Who may use which GPU: one process at a time each, by a file lock; a process spreads over several.
+"""Leases GPUs: a file lock gives each GPU to one process at a time; a process may hold several.
 
-Threads of one process share the GPUs that it holds (the sanitizer tools run side by side); another process on
-the same machine, such as a second pytest worker, waits. Compilation takes no lease and stays parallel.
+Threads of one process share its GPUs (the sanitizer tools run concurrently); another process on the same
+machine, such as a second pytest worker, waits. Compilation needs no lease and stays parallel.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SILENT_SECONDS = 2.0
 
 
 def lock_directory() -> Path:
-    """Where the lock files are: one folder a user, shared by every checkout and virtual environment."""
+    """The folder of the lock files: one per user, shared by all checkouts and virtual environments."""
     folder = Path(tempfile.gettempdir()) / f"kernel-verify-{getpass.getuser()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     return folder
@@ -39,25 +39,25 @@ class _Slot:
 
 @dataclass
 class GpuPool:
-    """The GPUs that this process may lease. A lease names the GPU; it is held until the block ends."""
+    """The GPUs that this process may lease."""
 
     gpus: Sequence[Gpu]
     directory: Path = field(default_factory=lock_directory)
 
     def __post_init__(self) -> None:
         self._changed = threading.Condition()
-        # A lease can end on another thread than the one that took the lock.
+        # A lease may end on a different thread from the one that acquired the lock.
         self._slots = [
             _Slot(gpu, FileLock(self.directory / f"{gpu.uuid}.lock", thread_local=False)) for gpu in self.gpus
         ]
 
     @contextmanager
-    def lease(self, say: Callable[[str], None] | None = None) -> Iterator[Gpu]:
-        """A GPU to work on: a free one if there is one, else the least used of those this process holds.
+    def lease(self, progress: Callable[[str], None] | None = None) -> Iterator[Gpu]:
+        """Lease a GPU until the block ends: a free one if any, else the least used of this process's.
 
-        say: told once when the wait for other processes gets long.
+        progress: called once if the wait for other processes becomes long.
         """
-        slot = self._take(say)
+        slot = self._acquire(progress)
         try:
             yield slot.gpu
         finally:
@@ -67,7 +67,7 @@ class GpuPool:
                     slot.lock.release()
                 self._changed.notify_all()
 
-    def _take(self, say: Callable[[str], None] | None) -> _Slot:
+    def _acquire(self, progress: Callable[[str], None] | None) -> _Slot:
         patience = time.monotonic() + SILENT_SECONDS
         with self._changed:
             while True:
@@ -83,8 +83,8 @@ class GpuPool:
                     slot = min(held, key=lambda s: s.users)
                     slot.users += 1
                     return slot
-                if say is not None and time.monotonic() > patience:
-                    say("waiting for another process to leave the GPU")
-                    say = None
-                # Another process holds the rest: its release is not announced here, so look again soon.
+                if progress is not None and time.monotonic() > patience:
+                    progress("waiting for another process to release the GPU")
+                    progress = None
+                # Other processes hold the rest, and their release is not signalled here: poll.
                 self._changed.wait(POLL_SECONDS)

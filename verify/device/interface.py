@@ -1,4 +1,4 @@
-"""The device interface: a job goes in, an execution comes out. Devices never judge; checks do."""
+"""The device interface: a device executes a job and returns an execution. It never judges; checks do."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ TOOLS: tuple[Tool, ...] = ("memcheck", "initcheck", "racecheck", "synccheck")
 
 
 class Capability(Enum):
-    """What some devices can and others cannot; checks ask for it, never for a device's name."""
+    """A feature that only some devices have; checks query it instead of a device's name."""
 
-    COUNTS_READS = "counts what is read from each buffer"
-    SEEDS_SCHEDULES = "runs threads in an order that a seed decides"
-    ORDERS_STREAMS = "racecheck sees operations of two streams that nothing orders"
-    OWNS_MEMORY = "nobody else takes or gives back its memory"
-    TOOLS_TOGETHER = "several tools look on in one run"
-    PARTIAL_RECORDS = "a tool that is ended still leaves what it saw"
-    LIMITS_RECORDS = "a tool prints no more records than the option print-limit says"
+    COUNTS_READS = "counts the bytes read from each buffer"
+    SEEDS_SCHEDULES = "schedules threads in an order that a seed determines"
+    ORDERS_STREAMS = "racecheck detects unordered operations on two streams"
+    OWNS_MEMORY = "no other process allocates or frees its memory"
+    TOOLS_TOGETHER = "several tools can observe one run"
+    PARTIAL_RECORDS = "a tool that is killed still leaves its records so far"
+    LIMITS_RECORDS = "a tool limits its records to the option print-limit"
 
 
 @dataclass(frozen=True)
 class DeviceInfo:
-    """What the device is. memory_bytes: free for one case. versions: driver, runtime, tools, by name."""
+    """A device's properties. memory_bytes: free for one case. versions: driver, runtime, tools, by name."""
 
     name: str
     kind: Literal["gpu", "cpu"]
@@ -42,7 +42,7 @@ class DeviceInfo:
 
 @dataclass(frozen=True)
 class Availability:
-    """Whether a device can run, and if not, the one line that says what is missing."""
+    """Whether a device can run, and if not, one line that says what is missing."""
 
     ok: bool
     reason: str = ""
@@ -56,18 +56,18 @@ class RunStatus(StrEnum):
     TIMEOUT = "timeout"
     REFUSED_MEMORY = "no memory"
     LEFT_OUT = "left out"
-    """Another run did not end, and this one would only have waited as long again."""
+    """Skipped: another run hung, and this one would only have waited for the same time again."""
     NOT_RUN = "not run"
 
 
 @dataclass(frozen=True)
 class ToolRecord:
-    """One record of a checking tool, compute-sanitizer's or the CPU device's, in one shape.
+    """One record of a checking tool, in the same form for compute-sanitizer and the CPU device.
 
-    kind: the tool's own name of the fault, normalised ("Invalid __global__ read of size 4 bytes").
+    kind: the tool's own name for the fault, normalised ("Invalid __global__ read of size 4 bytes").
     thread, block: as printed ("(5,0,0)"). accesses: further places of a race or a backtrace, in order.
-    run: the run it belongs to when the tool knows it, else None (then the batch is only a fast path).
-    inlined_at: the calls through which the source line got into the kernel, innermost first.
+    run: the run that it belongs to if the tool knows it, else None (the run is then found by running each
+    alone). inlined_at: the calls through which the source line was inlined, innermost first.
     """
 
     tool: str
@@ -86,8 +86,8 @@ class ToolRecord:
 
 @dataclass(frozen=True)
 class RunResult:
-    """One run's end. output: the file of results when DONE. kernels: launches that the marker counted.
-    error: the CUDA error name and text, or the signal, when it did not end well."""
+    """How one run ended. output: its results if DONE. kernels: launches according to the marker.
+    error: the CUDA error name and text, or the signal, if it failed."""
 
     run: str
     status: RunStatus
@@ -98,12 +98,12 @@ class RunResult:
 
 @dataclass(frozen=True)
 class Job:
-    """A pack of runs for one harness binary. only: run ids to do (all when empty).
-    timeout: seconds that one run may take before its process is ended; limit: fewer, from its id, asked as it
-    begins. took: told the seconds of each run that ended well.
-    options: tool options beyond the always-set ones, by name.
-    skip: asked for every run still to do before each process, with the ends so far, and now and then for a
-    silent run, with none: why the run is left out or given up, empty to do it."""
+    """Runs of a pack for one harness binary. runs: the ids of the runs to execute.
+    timeout: seconds that one run may take before its process is killed; limit: a smaller limit for a run id,
+    queried when the run begins. took: called with the seconds of each successful run.
+    options: tool options beyond the default ones, by name.
+    skip: returns why a run is to be skipped, or empty. It is called before each process for every outstanding
+    run with the results so far, and periodically for a silent run, with no results, to abandon it."""
 
     binary: Path
     pack: Path
@@ -120,10 +120,10 @@ class Job:
 
 @dataclass(frozen=True)
 class Execution:
-    """What happened. proof: why a clean verdict may be believed (summary line seen, marker seen, exit code);
-    an empty ``doubt`` means that all of it agrees, otherwise it is the reason for INCONCLUSIVE.
+    """The result of a job. doubt: why a clean verdict cannot be trusted, the reason for INCONCLUSIVE; empty
+    if summary line, markers and exit code agree.
     command: the command line as it was run, to print and repeat.
-    faults: by run, what the launch-fault interposer did and met ("pass=1 call=2 ... returned=...").
+    faults: by run, what the launch-fault interposer did and observed ("pass=1 call=2 ... returned=...").
     buffers: by run, the device address of each buffer's first byte."""
 
     job: Job
@@ -153,16 +153,16 @@ class Device(Protocol):
     def info(self) -> DeviceInfo: ...
 
     def variants(self, architectures: Sequence[str]) -> Sequence[Device]:
-        """The devices that verify a contract of these architectures: the CPU device plays each in turn, a GPU
-        is what it is."""
+        """The devices that verify a contract for these architectures: one CPU device for each; a GPU only
+        itself."""
         ...
 
     def execute(self, job: Job, progress: Progress | None = None) -> Execution: ...
 
     def notes(self) -> tuple[str, ...]:
-        """Lines that every report must print: what this device cannot show, suppressions in force."""
+        """Lines that every report must print: what this device cannot detect."""
         ...
 
     def tripwire(self, tool: Tool) -> Availability:
-        """Whether the tool reports its planted fault on this device, run once a session."""
+        """Whether the tool reports its planted faults on this device, tried once per session."""
         ...

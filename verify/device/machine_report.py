@@ -1,4 +1,4 @@
-"""The CPU device's report as data: one JSON file a process, written by ``machine/report/json.cpp``."""
+"""The CPU device's report as data: one JSON file per process, written by ``machine/report/json.cpp``."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Dim3 = tuple[int, int, int]
 
 
 class ReportError(ValueError):
-    """A report that cannot be read; one line."""
+    """A report cannot be read; one line."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """One place of a finding.
+    """One location of a finding.
 
-    kernel: demangled, "" for the host. source: innermost first, then where that was inlined; empty without
-    ``-lineinfo``. ptx: the instruction. thread, block: None when the finding names no single thread.
+    kernel: demangled, "" for the host. source: innermost first, then where it was inlined; empty without
+    ``-lineinfo``. ptx: the instruction. thread, block: None if the finding is not about a single thread.
     """
 
     kernel: str
@@ -45,7 +45,7 @@ class Site:
 
 @dataclass(frozen=True)
 class MachineFinding:
-    """One fault. check: memcheck, initcheck, racecheck, synccheck or api. count: how often seen here."""
+    """One fault. check: memcheck, initcheck, racecheck, synccheck or api. count: occurrences here."""
 
     check: str
     warning: bool
@@ -57,7 +57,7 @@ class MachineFinding:
     sites: tuple[Site, ...]
 
     def record(self, run: str | None = None) -> ToolRecord:
-        """The same as a tool's record, the one type for both devices."""
+        """The finding as a ToolRecord, the type that both devices share."""
         first = self.sites[0] if self.sites else None
         return ToolRecord(
             self.check,
@@ -77,13 +77,13 @@ class MachineFinding:
 
 @dataclass(frozen=True)
 class MachineReport:
-    """What the checks found in all processes of one program, and the proof that they looked.
+    """The findings in all processes of one program, and the proof that the checks ran.
 
-    refusal: why nothing could be verified, "" otherwise. cut_short: the signal that ended a process, ""
-    otherwise. log_lost: why the text could not be added to the log file, "" otherwise. other_kernels: those
-    that ran and that ``--kernel-name`` does not name. work: counters by name (``kernels``,
+    refusal: why nothing could be verified, "" otherwise. cut_short: the signal that killed a process, ""
+    otherwise. log_lost: why the text could not be added to the log file, "" otherwise. other_kernels: kernels
+    that ran but do not match ``--kernel-name``. work: counters by name (``kernels``,
     ``thread_instructions``, ``bytes_checked``, ...). by_class: warp instructions by class. traffic: one entry
-    a launch, as JSON gives it, when the traffic tool ran. text: the JSON itself.
+    per launch, as in the JSON, if the traffic tool ran. text: the JSON itself.
     """
 
     tools: tuple[str, ...]
@@ -111,17 +111,17 @@ class MachineReport:
 
     @property
     def launches(self) -> int:
-        """Kernels that ran to an end."""
+        """Launches of kernels that ran to completion."""
         return self.work.get("kernels", 0)
 
     @property
     def named_launches(self) -> int:
-        """Of these, the launches of kernels that ``--kernel-name`` names; all without it."""
+        """Of these, the launches of kernels that match ``--kernel-name``; all without it."""
         return self.work.get("named_kernels", 0)
 
     @property
     def summary(self) -> str:
-        """The line that proves the work."""
+        """The line that proves that the checks ran."""
         work = self.work
         return (
             f"{work.get('kernels', 0)} kernels, {work.get('thread_instructions', 0)} thread instructions, "
@@ -130,7 +130,7 @@ class MachineReport:
 
 
 def read_report(file: Path) -> MachineReport:
-    """Raises ReportError, naming the file, when it is not what the machine writes."""
+    """Read a report. Raises ReportError, naming the file, if it is not one."""
     text = file.read_text(errors="replace")
     try:
         data = json.loads(text)
@@ -158,9 +158,9 @@ def read_report(file: Path) -> MachineReport:
 
 
 def merge_reports(reports: Sequence[MachineReport]) -> MachineReport | None:
-    """One report for the processes of a program; None when there is none.
+    """One report for all processes of a program; None if there is none.
 
-    A process that only started others (no kernel, no finding) adds nothing.
+    A process that only started others (no kernel, no finding) is ignored.
     """
     worked = [one for one in reports if one.launches or one.findings or one.refusal] or list(reports)
     if not worked:

@@ -1,4 +1,4 @@
-"""The CPU device's traffic counts, launch by launch, as counts by run and buffer."""
+"""Converts the CPU device's traffic counts per launch to counts per run and buffer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from verify.device.session import Session
 
 STAMP = "stamp_kernel"
-"""The harness's kernel behind each run's entry: what was launched since the one before is that run's."""
+"""The harness's kernel after each run's entry: the launches since the previous one belong to that run."""
 
 OWN = re.compile(r"(void )?verify::|_ZN6verify")
 """The harness's other kernels (fills, transfers), whose traffic is not the entry's."""
@@ -20,8 +20,8 @@ COUNTS = ("bytes_read", "bytes_written", "sectors_read", "sectors_written")
 def counters_by_run(session: Session, launches: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
     """``RUN/BUFFER`` -> its counts over the launches of the run; ``RUN/BUFFER/read`` -> bytes read by cell.
 
-    A cell's key is its byte offset from the buffer's first byte, as text. Raises ValueError when launches and
-    runs do not pair, so that nothing is given to another run.
+    A cell's key is its byte offset from the buffer's first byte, as text. Raises ValueError if launches and
+    runs cannot be matched, so that no count is attributed to the wrong run.
     """
     runs = [run for run in session.results if run in session.buffers]
     groups: list[list[Mapping[str, Any]]] = [[]]
@@ -32,13 +32,13 @@ def counters_by_run(session: Session, launches: Sequence[Mapping[str, Any]]) -> 
             groups[-1].append(launch)
     if groups[-1]:
         raise ValueError(
-            f"{groups[-1][0]['kernel']} does not run on the stream that the launcher is given, so what it "
-            "reads belongs to no run: launch all kernels on that stream"
+            f"{groups[-1][0]['kernel']} does not run on the stream that the launcher is given, so its "
+            "reads cannot be attributed to a run: launch all kernels on that stream"
         )
     if len(groups) - 1 != len(runs):
         raise ValueError(
-            f"the launches of {len(runs)} runs are marked as those of {len(groups) - 1}, so that none can be "
-            "counted: take the fixtures one by one, with -k"
+            f"the launches of {len(runs)} runs are marked as those of {len(groups) - 1}, so none can be "
+            "counted: run the fixtures one by one, with -k"
         )
     counters: dict[str, dict[str, int]] = {}
     for run, group in zip(runs, groups, strict=False):

@@ -1,8 +1,8 @@
 """Runs any CUDA program on the CPU device.
 
-The program is started unchanged, with the suite's ``libcudart.so.13`` before the real one on its loader's
-path; the report comes back as one JSON file a process. What the program prints stays the program's. Used by
-the device interface, and by :mod:`verify.check.program`, which judges what comes back.
+The program is started unchanged, with the suite's ``libcudart.so.13`` before the real one on the loader's
+path; each process writes its report as a JSON file. The program's output is not touched. Used by the device
+interface, and by :mod:`verify.check.program`, which judges the reports.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ ARCHITECTURES = ("sm_80", "sm_90")
 
 @dataclass(frozen=True)
 class ProgramOptions:
-    """What to check and how. Names follow compute-sanitizer's where they mean the same.
+    """What to check and how, with compute-sanitizer's names where the meaning is the same.
 
-    tools: of memcheck, initcheck, racecheck, synccheck; empty only runs the program. seed: of every schedule
-    choice. strict: warnings count as findings. print_limit: findings as text, 0 for all. launch_timeout:
-    seconds for one kernel, 0 for none. kernel_name: report only kernels whose name contains it.
-    threads: cores of the machine, 0 for all; they never change a result. memory: bytes of device memory, 0
-    for what the architecture has. log_file: the text report goes there instead of to standard error. checks:
-    settings of single checks (``row_bytes``). report_api_errors: runtime calls that fail are findings.
-    timing: a file that gets one line a launch, for measuring the machine.
+    tools: of memcheck, initcheck, racecheck, synccheck; if empty, the program only runs. seed: of every
+    schedule choice. strict: warnings count as findings. print_limit: number of findings printed, 0 for all.
+    launch_timeout: seconds for one kernel, 0 for no limit. kernel_name: report only kernels whose name
+    contains it. threads: host cores to use, 0 for all; they never change a result. memory: bytes of device
+    memory, 0 for the architecture's. log_file: the text report goes there instead of to standard error.
+    checks: settings of individual checks (``row_bytes``). report_api_errors: failed runtime calls are
+    findings. timing: a file that gets one line per launch, to measure the machine.
     """
 
     tools: tuple[str, ...] = TOOLS
@@ -66,15 +66,15 @@ class ProgramOptions:
 
 
 class RefusedError(Exception):
-    """The program cannot run on the CPU device; one line that says what mends it."""
+    """The program cannot run on the CPU device; one line that says how to fix it."""
 
 
 @dataclass(frozen=True)
 class ProgramRun:
-    """What a program left behind.
+    """The result of running a program.
 
-    report: of all its processes, None when there is none. cut_off: a process used the runtime and ended
-    before it could write its report.
+    report: of all its processes, None if there is none. cut_off: a process used the runtime but ended before
+    it could write its report.
     """
 
     end: ProgramEnd
@@ -83,7 +83,7 @@ class ProgramRun:
 
 
 class AskedToEndError(Exception):
-    """A signal ends verify while the program runs, so nobody waits for what the program left."""
+    """A signal is terminating verify while the program runs, so its results are not needed."""
 
 
 def run_on_machine(
@@ -95,7 +95,7 @@ def run_on_machine(
     stderr: int | None = None,
     progress: Progress | None = None,
 ) -> ProgramRun:
-    """Run a program with its arguments on the machine. name: what its log calls it.
+    """Run a program with its arguments on the machine. name: its name in the log.
 
     Raises NoProgramError, LogError, RefusedError, MachineBuildError, FatBinaryError or AskedToEndError.
     """
@@ -111,7 +111,7 @@ def run_on_machine(
         command = (str(program.absolute()), *argv[1:])
         end = run_watched(command, argv[0], prepared, Path(folder), stdout, stderr)
         if not Path(folder).is_dir():
-            raise AskedToEndError("verify was asked to end")
+            raise AskedToEndError("verify was asked to stop")
         report = merge_reports([read_report(file) for file in sorted(Path(folder).glob("*.json"))])
         return ProgramRun(end, report, any(Path(folder).glob("*.partial")))
 
@@ -126,8 +126,8 @@ def machine_environment(
 ) -> dict[str, str]:
     """The environment that makes a program run on the CPU device.
 
-    folder: where each of its processes leaves its report, ``PID.json``. The library lies first on
-    LD_LIBRARY_PATH; a program with DT_RPATH, which comes before that, gets it preloaded as well.
+    folder: where each of its processes writes its report, ``PID.json``. The library's folder comes first on
+    LD_LIBRARY_PATH; for a program with DT_RPATH, which takes precedence, the library is also preloaded.
     """
     unpacked = unpack(facts.fat_binaries) if facts is not None else None
     lines = {
@@ -148,8 +148,8 @@ def machine_environment(
         "json": folder / "%p.json",
         **{f"check.{key}": value for key, value in options.checks.items()},
     }
-    told = {key: str(value).replace("\\", "\\\\").replace("\n", "\\n") for key, value in lines.items()}
-    text = "\n".join(f"{key}={value}" for key, value in told.items() if value)
+    escaped = {key: str(value).replace("\\", "\\\\").replace("\n", "\\n") for key, value in lines.items()}
+    text = "\n".join(f"{key}={value}" for key, value in escaped.items() if value)
     paths = [str(library.parent), *filter(None, [base.get("LD_LIBRARY_PATH", "")])]
     result = {
         **base,
@@ -163,27 +163,27 @@ def machine_environment(
 
 
 def check_program(facts: ProgramFile, architecture: str) -> None:
-    """Raises RefusedError, with the flags that mend it, for a program that the CPU device cannot serve."""
+    """Raise RefusedError, with the flags that fix it, for a program that the CPU device cannot run."""
     number = int(architecture.removeprefix("sm_"))
     ptx_flags = f"-gencode arch=compute_{number},code=compute_{number}"
     if not facts.fat_binaries:
-        return  # a program without device code of its own may still load some
+        return  # a program without device code of its own may still load modules
     if facts.runtime is None:
         raise RefusedError(
             "the program carries its own copy of the CUDA runtime (nvcc's default), which cannot be "
             "replaced: build with -cudart shared"
         )
     if facts.runtime != LIBRARY:
-        raise RefusedError(f"the program asks for {facts.runtime}; the CPU device takes CUDA 13 ({LIBRARY})")
+        raise RefusedError(f"the program needs {facts.runtime}; the CPU device supports CUDA 13 ({LIBRARY})")
     found = images(facts.fat_binaries)
     ptx = sorted({image.architecture for image in found if image.ptx})
     if not ptx and facts.relocatable:
         raise RefusedError(
-            "the program holds relocatable device code, linked to machine code without PTX: build without "
+            "the program has relocatable device code, linked to machine code without PTX: build without "
             f"-rdc=true (-dc) and with {ptx_flags}"
         )
     if not ptx:
-        raise RefusedError(f"the program holds machine code only, no PTX: build with {ptx_flags}")
+        raise RefusedError(f"the program has only machine code, no PTX: build with {ptx_flags}")
     if ptx[0] > number:
         names = ", ".join(f"compute_{one}" for one in ptx)
         raise RefusedError(
@@ -202,19 +202,19 @@ def compile_program(
     progress: Progress | None = None,
     toolchain: Toolchain | None = None,
 ) -> Path:
-    """The binary of one ``.cu`` file, with PTX and machine code of ``architecture``, kept in the cache.
+    """Compile one ``.cu`` file to PTX and machine code of ``architecture``; the binary is cached.
 
-    Raises BuildError with nvcc's words, NoProgramError when there is no such file, ToolchainError without a
-    compiler.
+    Raises BuildError with nvcc's output, NoProgramError if the file does not exist, ToolchainError if there
+    is no compiler.
     """
     if not source.is_file():
-        raise NoProgramError(f"{source}: there is no such file")
+        raise NoProgramError(f"{source}: no such file")
     tools = toolchain or find_toolchain()
     tools.require_build()
     assert tools.nvcc is not None and tools.gxx is not None
     number = architecture.removeprefix("sm_")
     ptx = f"arch=compute_{number},code=compute_{number}"
-    # Machine code too: ptxas says how many registers a kernel takes, and refuses what no GPU would run.
+    # Machine code too: ptxas determines a kernel's registers, and rejects what no GPU could run.
     both = f"arch=compute_{number},code=[compute_{number},sm_{number}]"
 
     compiler = (tools.nvcc, "-std=c++17", "-lineinfo", "--no-compress", "-ccbin", tools.gxx)
@@ -241,6 +241,6 @@ def compile_program(
 def _located(name: str, environment: Mapping[str, str]) -> Path:
     found = shutil.which(name, path=environment.get("PATH", os.defpath))
     if found is None:
-        reason = "is not executable" if Path(name).exists() else "there is no such program"
+        reason = "is not executable" if Path(name).exists() else "no such program"
         raise NoProgramError(f"{name}: {reason}")
     return Path(found)

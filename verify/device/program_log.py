@@ -1,6 +1,6 @@
-"""The log of ``verify sanitize -- PROGRAM``: its first and last lines, and where it may be written.
+"""The log of ``verify sanitize -- PROGRAM``: its first and last lines, and whether it can be written.
 
-What lies between comes from the program's processes, each of which adds its own findings when it ends.
+The lines in between come from the program's processes, each of which appends its findings when it ends.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ BAR = "========= "
 
 
 class LogError(Exception):
-    """The log file cannot be written; one line that names it."""
+    """The log file cannot be written; one line with its name."""
 
 
 def begin_log(file: Path, program: str) -> None:
-    """Empties the log, and says that a summary must follow; whatever is no ordinary file is left as it is."""
+    """Start an empty log with a line that announces a summary; anything but a regular file is left alone."""
     try:
         if file.exists() and not stat.S_ISREG(file.stat().st_mode):
             return
@@ -30,7 +30,7 @@ def begin_log(file: Path, program: str) -> None:
 
 
 def end_log(file: Path, line: str) -> None:
-    """Adds the last line. Raises LogError."""
+    """Append the last line. Raises LogError."""
     try:
         with open(file, "a") as log:
             log.write(f"{BAR}{line}\n")
@@ -39,9 +39,9 @@ def end_log(file: Path, line: str) -> None:
 
 
 def unwritable(file: Path) -> str:
-    """Why a file cannot be written, or empty: asked before any work, for a report that is lost is none."""
+    """Why a file cannot be written, or empty; checked before any work, so that no report is lost."""
     if file.is_dir():
         return "is a folder"
     if not file.absolute().parent.is_dir():
-        return "there is no such folder"
+        return "the folder does not exist"
     return "" if os.access(file if file.exists() else file.absolute().parent, os.W_OK) else "is not writable"

@@ -1,4 +1,4 @@
-"""Which device a command runs on: ``auto`` takes the GPU where there is one, else the CPU device."""
+"""Selects the device of a command: ``auto`` is the GPU if there is one, else the CPU device."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _DEVICES: Mapping[str, Callable[[], Device]] = {"gpu": GpuDevice, "cpu": CpuDevi
 
 @dataclass(frozen=True)
 class NoDevice:
-    """Nothing to run on. reason: one line that says what is missing, for each device that was asked for."""
+    """No usable device. reason: one line that says what is missing, for each requested device."""
 
     reason: str
 
 
 def devices() -> Mapping[str, Device]:
-    """Every device that this version has, usable or not, by name."""
+    """Every device that this version supports, usable or not, by name."""
     return {name: make() for name, make in _DEVICES.items()}
 
 
 def select_device(choice: str) -> Device | NoDevice:
-    """The device of that name, or the first usable one for ``auto``. Raises ValueError for another name."""
+    """The device of that name, or the first usable one for ``auto``. Raises ValueError otherwise."""
     if choice not in CHOICES:
         raise ValueError(f"--device {choice}: is not one of {', '.join(CHOICES)}")
     reasons = []

@@ -1,10 +1,10 @@
-"""Run a harness process over a pack until every run has an end: done, fault, timeout, or not run and why.
+"""Runs harness processes over a pack until every run has a result: done, fault, timeout, or not run and why.
 
-The harness prints one marker a line (``@begin RUN``, ``@launched RUN kernels=N``, ``@done RUN``,
-``@error RUN text``, ``@refused RUN name``, ``@fault RUN text``, ``@buffer RUN NAME ADDRESS``). When a process
-dies or hangs, the run that it had begun is charged, and a new process goes on with the rest; so one bad case
-costs that case only. This module knows nothing of GPUs or tools: a device says which command line starts
-process number ``index``.
+The harness prints one marker per line (``@begin RUN``, ``@launched RUN kernels=N``, ``@done RUN``,
+``@error RUN text``, ``@refused RUN name``, ``@fault RUN text``, ``@buffer RUN NAME ADDRESS``). If a process
+crashes or hangs, its current run is charged, and a new process continues with the rest; so one bad case costs
+only that case. This module knows nothing about GPUs or tools: the device provides the command line of each
+process.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ STARTUP_SECONDS = 120.0
 """Added to the limit before the first marker: loading the driver, the tool and the modules."""
 
 LOOK_AGAIN_SECONDS = 1.0
-"""How often a silent run is held against what has become known meanwhile."""
+"""How often a silent run is checked against results that have arrived meanwhile."""
 
 AFTER_A_HANG = 6
-"""After a run that did not end, the others of a session have this part of the limit: the finding is made."""
+"""After a run hung, the limit of the session's other runs is divided by this: the finding is made."""
 
 TAIL_LINES = 40
 
@@ -53,9 +53,9 @@ class Command:
 class ProcessEnd:
     """How one process of a session ended.
 
-    code: exit status, negative for a signal. killed: it was ended for running past its limit.
-    tail: last lines that were no markers, standard error last. settled: runs that got their end in it.
-    begun: runs that it began. stderr: the file that holds its standard error.
+    code: exit status, negative for a signal. killed: it was killed for exceeding its limit.
+    tail: last lines that were not markers, standard error last. settled: runs that got their result in it.
+    begun: runs that it started. stderr: the file with its standard error.
     """
 
     command: tuple[str, ...]
@@ -69,9 +69,9 @@ class ProcessEnd:
 
     @property
     def cause(self) -> str:
-        """One phrase for a person: the signal or exit code, and the last thing the process said."""
+        """The signal or exit code, and the last line of output, for messages."""
         if self.killed:
-            how = "ended for running past its time limit"
+            how = "killed for exceeding its time limit"
         elif self.code < 0:
             with contextlib.suppress(ValueError):
                 return _with_tail(f"killed by {signal.Signals(-self.code).name}", self.tail)
@@ -83,9 +83,9 @@ class ProcessEnd:
 
 @dataclass(frozen=True)
 class Session:
-    """The ends of all runs of a job, and of the processes that it took, in order.
+    """The results of all runs of a job, and of its processes, in order.
 
-    faults: by run, what its ``@fault`` markers said (the launch-fault interposer's sweep). buffers: by run,
+    faults: by run, the texts of its ``@fault`` markers (from the launch-fault interposer). buffers: by run,
     the device address of each buffer, from its ``@buffer`` markers.
     """
 
@@ -98,10 +98,10 @@ class Session:
 
 @dataclass
 class _Progress:
-    """What the markers of one process have said so far.
+    """The state of one process according to its markers so far.
 
-    since: when the current run began. took: seconds of runs that ended well, to be passed on. limit: seconds
-    that the current run has.
+    since: when the current run began. took: seconds of successful runs, not yet passed on. limit: seconds
+    that the current run may take.
     """
 
     wanted: frozenset[str]
@@ -118,7 +118,7 @@ class _Progress:
     limit: float = 0.0
 
     def read(self, line: str) -> bool:
-        """Take one line of output; True when it was a marker of a run of this process."""
+        """Process one line of output; returns whether it was a marker of a run of this process."""
         marker = _MARKER.search(line)
         if marker is None or marker[2] not in self.wanted:
             if line.strip():
@@ -155,9 +155,9 @@ class _Progress:
 
 
 def harness_command(job: Job, runs: Sequence[str], *, regions: bool = True) -> tuple[str, ...]:
-    """The harness's own command line for these runs of the pack.
+    """The harness's command line for these runs of the pack.
 
-    regions: tell a memory checker which bytes of each buffer may be touched; no work without one.
+    regions: tell a memory checker which bytes of each buffer may be accessed; free without one.
     """
     only = [word for run in runs for word in ("--only", run)]
     closed = () if regions else ("--no-regions",)
@@ -169,11 +169,11 @@ def run_session(
     command_for: Callable[[int, Sequence[str]], Command],
     progress: Progress | None = None,
 ) -> Session:
-    """Every run of ``job.runs`` to its end, in as many processes as that takes.
+    """Execute every run of ``job.runs``, in as many processes as necessary.
 
-    command_for: from the process number and the run ids still to do to the command line that does them.
-    progress: told the id of each run as it begins. What ``job.skip`` names is left out. A process that
-    settles nothing is tried once more; after a second such process the remaining runs are reported as not
+    command_for: the command line for a process number and the ids of the outstanding runs.
+    progress: called with the id of each run as it begins. Runs that ``job.skip`` names are skipped. A process
+    that settles no run is retried once; after a second such process the outstanding runs are reported as not
     run, with the cause.
     """
     started = time.monotonic()
@@ -205,7 +205,7 @@ def run_session(
         idle = 0 if settled else idle + 1
         if idle == 2:
             for run in job.runs:
-                results.setdefault(run, RunResult(run, RunStatus.NOT_RUN, error=f"not begun: {end.cause}"))
+                results.setdefault(run, RunResult(run, RunStatus.NOT_RUN, error=f"not started: {end.cause}"))
     ordered = {run: results[run] for run in job.runs}
     return Session(ordered, faults, buffers, tuple(processes), time.monotonic() - started)
 
@@ -213,7 +213,7 @@ def run_session(
 def _one_process(
     job: Job, index: int, pending: Sequence[str], command: Command, limit: float, progress: Progress | None
 ) -> tuple[ProcessEnd, _Progress]:
-    """Start one process, read its markers until it ends or its time is up, and end its whole group."""
+    """Start one process, read its markers until it ends or times out, and end its whole group."""
     state = _Progress(frozenset(pending))
     stderr = job.out / f"process-{index}.stderr"
     started = time.monotonic()
@@ -252,15 +252,15 @@ def _follow(
     job: Job,
     progress: Progress | None,
 ) -> bool:
-    """Read standard output until it closes and the process ends. True when it has to be ended first.
+    """Read standard output until it closes and the process ends; True if the process must be killed.
 
-    Each marker starts the clock again, so the limit holds for one run, however many the process does; it is
-    asked again now and then, for other processes may find out meanwhile how long runs take. A run that turns
-    out not to be worth waiting for (``skip``) is given up.
+    Each marker restarts the clock, so the limit applies to one run, however many the process executes; it is
+    re-evaluated periodically, since other processes may meanwhile learn how long runs take. A run that
+    ``skip`` names is abandoned.
     """
     assert process.stdout is not None
-    heard = time.monotonic()
-    deadline = heard + limit + STARTUP_SECONDS
+    last_marker = time.monotonic()
+    deadline = last_marker + limit + STARTUP_SECONDS
     buffered = b""
     descriptor = process.stdout.fileno()
     with selectors.DefaultSelector() as selector:
@@ -268,7 +268,7 @@ def _follow(
         while True:
             if state.current is not None:
                 state.limit = min(limit, job.limit(state.current))
-                deadline = heard + state.limit
+                deadline = last_marker + state.limit
             left = deadline - time.monotonic()
             if not selector.select(max(0.0, min(left, LOOK_AGAIN_SECONDS))):
                 if left <= LOOK_AGAIN_SECONDS:
@@ -282,8 +282,8 @@ def _follow(
             for raw in lines if chunk else [*lines, buffered]:
                 line = raw.decode(errors="replace").rstrip("\r")
                 if state.read(line):
-                    heard = time.monotonic()
-                    deadline = heard + limit
+                    last_marker = time.monotonic()
+                    deadline = last_marker + limit
                     while state.took:
                         job.took(*state.took.pop())
                     if progress is not None and "@begin " in line:
@@ -298,30 +298,30 @@ def _follow(
 
 
 def _charge(job: Job, end: ProcessEnd, state: _Progress, results: dict[str, RunResult]) -> None:
-    """Give every run that this process settled its result, and charge the one that it died or hung in."""
+    """Record the results of the runs that this process settled, and charge the run in which it failed."""
     for run, (status, text) in state.ends.items():
         output: Path | None = job.out / f"{run}.out"
         if status is RunStatus.DONE and output is not None and not output.is_file():
             output = None
             if not text:
-                status, text = RunStatus.FAULT, "the harness said done but wrote no output"
+                status, text = RunStatus.FAULT, "the harness reported done but wrote no output"
         kept = output if status is RunStatus.DONE else None
         results.setdefault(run, RunResult(run, status, kept, state.kernels.get(run, 0), text))
     if state.current is not None:
         run = state.current
         status = RunStatus.TIMEOUT if end.killed else RunStatus.FAULT
-        error = f"no end within {state.limit:.3g} s" if end.killed else f"the process died: {end.cause}"
+        error = f"no end within {state.limit:.3g} s" if end.killed else f"the process crashed: {end.cause}"
         if state.given_up:
             status, error = RunStatus.LEFT_OUT, state.given_up
         results.setdefault(run, RunResult(run, status, None, state.kernels.get(run, 0), error))
 
 
 def _last_lines(path: Path, limit: int = 1 << 14) -> list[str]:
-    """The last lines of a file, of its last ``limit`` bytes at most."""
+    """The last lines of a file, within its last ``limit`` bytes."""
     with path.open("rb") as stream:
         stream.seek(max(0, path.stat().st_size - limit))
         return [line for line in stream.read().decode(errors="replace").splitlines() if line.strip()]
 
 
 def _with_tail(how: str, tail: Sequence[str]) -> str:
-    return f"{how}; last words: {tail[-1].strip()}" if tail else how
+    return f"{how}; last output: {tail[-1].strip()}" if tail else how

@@ -1,4 +1,4 @@
-"""Runs one program to its end, and says what of it the CPU device cannot have seen."""
+"""Runs one program to its end, and reports which of its processes the CPU device cannot have checked."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from verify.system.guard import guarded, start_guard
 from verify.system.process_group import descendants
 
 ORPHAN_SECONDS = 2.0
-"""What processes that outlive the program get to come to their own end, and leave their reports."""
+"""Time for processes that outlive the program to end on their own and write their reports."""
 
 SETTLE_SECONDS = 0.5
-"""Within this a process that was just forked has become the program that it is for."""
+"""Within this time, a process that was just forked has become its program."""
 
 
 class NoProgramError(Exception):
-    """What was named is no program; one line."""
+    """The named file is not a program; one line."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class ProgramEnd:
     """How a program ended.
 
     code: its exit status, negative for a signal. interrupts: how often it was interrupted. escaped: one line
-    about a process that used CUDA without the CPU device, or that never ended; empty when there is none.
-    notes: what else of it was ended.
+    about a process that used CUDA without the CPU device, or that never ended; empty if there is none.
+    notes: other processes of it that were killed.
     """
 
     code: int
@@ -52,9 +52,9 @@ def run_watched(
     stdout: int | None = None,
     stderr: int | None = None,
 ) -> ProgramEnd:
-    """Start ``command`` under ``name`` and wait for it; at a second interrupt it is killed.
+    """Start ``command`` under ``name`` and wait for it; a second interrupt kills it.
 
-    reports: the folder where each of its processes leaves what it found. Raises NoProgramError.
+    reports: the folder where each of its processes writes its report. Raises NoProgramError.
     """
     sys.stdout.flush()
     sys.stderr.flush()
@@ -66,7 +66,7 @@ def run_watched(
         code, interrupts = _run(command, name, environment, watch, stdout, stderr)
         outlived, notes = _outliving(before, reports)
         if not watch.watching:
-            notes = ("what the program starts cannot be watched on this system (seccomp)", *notes)
+            notes = ("processes that the program starts cannot be watched on this system (seccomp)", *notes)
     finally:
         adopt_orphans(False)
     return ProgramEnd(code, interrupts, _escaped(watch.programs, reports) or outlived, notes)
@@ -108,14 +108,14 @@ def _run(
                 return process.wait(0.2), len(interrupts)
             except subprocess.TimeoutExpired:
                 if len(interrupts) > 1:
-                    process.kill()  # asked twice: it does not listen
+                    process.kill()  # interrupted twice: it does not react
 
 
 @contextlib.contextmanager
 def _interrupts_to_the_program() -> Iterator[list[int]]:
-    """Ctrl-C reaches the whole foreground group; the program ends by it, and its report is still read.
+    """Leave Ctrl-C, which reaches the whole foreground group, to the program; its report is still read.
 
-    Gives the list that each interrupt is added to.
+    Yields a list to which each interrupt is appended.
     """
     interrupts: list[int] = []
     try:
@@ -128,7 +128,7 @@ def _interrupts_to_the_program() -> Iterator[list[int]]:
         yield interrupts
     finally:
         if interrupts:
-            # The command's own thread for signals hears of each one too, and must find it taken.
+            # The command's signal thread also receives each interrupt, and must find this handler in place.
             time.sleep(0.5)
         signal.signal(signal.SIGINT, before)
 
@@ -137,14 +137,14 @@ def _escaped(programs: Sequence[tuple[int, Path]], reports: Path) -> str:
     """The first program with device code that ran without the CPU device's runtime, as one line."""
     for process, file in dict.fromkeys(programs):
         if not (file.is_file() and os.access(file, os.X_OK)):
-            continue  # a place where a shell looked in vain
+            continue  # a path that a shell tried along PATH
         facts = _facts(file)
         if facts is None or not facts.fat_binaries:
             continue
         with contextlib.suppress(OSError):
             if str(file) in (reports / f"{process}.json.loaded").read_text().splitlines():
                 continue
-        why = "its environment was not the one that it was given"
+        why = "its environment had been changed"
         if facts.runtime is None:
             why = "it carries its own copy of the CUDA runtime (build it with -cudart shared)"
         return f"the program started {file}, which ran outside of the CPU device: {why}"
@@ -152,7 +152,7 @@ def _escaped(programs: Sequence[tuple[int, Path]], reports: Path) -> str:
 
 
 def _outliving(before: Sequence[int], reports: Path) -> tuple[str, tuple[str, ...]]:
-    """Ends what still runs of the program: a line about one that can use CUDA, or notes on the others."""
+    """Kill the program's remaining processes; returns a line about one that can use CUDA, or notes."""
     end = time.monotonic()
     while True:
         others = {*before, *(below for one in before for below in descendants(one))}
@@ -169,13 +169,13 @@ def _outliving(before: Sequence[int], reports: Path) -> tuple[str, tuple[str, ..
         with contextlib.suppress(OSError):
             os.waitpid(one, 0)
     if capable:
-        late = f"still ran {ORPHAN_SECONDS:g} s after its end, and was ended without a report"
+        late = f"was still running {ORPHAN_SECONDS:g} s after its end, and was killed without a report"
         return f"{shown[0]} of the program {late}: have the program wait for it", ()
-    return "", tuple(f"{one} outlived the program and was ended" for one in shown)
+    return "", tuple(f"{one} outlived the program and was killed" for one in shown)
 
 
 def _is_own(process: int, reports: Path) -> bool:
-    """Whether a process runs, and is not of another program that this process started meanwhile."""
+    """Whether a process is running, and does not belong to another program started meanwhile."""
     folder = Path(f"/proc/{process}")
     try:
         if folder.joinpath("stat").read_text().rpartition(")")[2].split()[0] == "Z":
@@ -188,7 +188,7 @@ def _is_own(process: int, reports: Path) -> bool:
 
 
 def _can_use_cuda(process: int) -> bool:
-    """Whether a process has device code, or a CUDA runtime or driver in its memory."""
+    """Whether a process has device code, or has loaded a CUDA runtime or driver."""
     try:
         libraries = Path(f"/proc/{process}/maps").read_text(errors="replace")
     except OSError:

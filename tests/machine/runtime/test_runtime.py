@@ -284,7 +284,7 @@ def test_program_that_uses_no_gpu_is_not_verified(tmp_path: Path) -> None:
 def test_missing_program_is_one_line() -> None:
     """A wrong name must not end in a traceback."""
     result = run_program(["./no-such-program"])
-    assert (result.exit_code, result.reason) == (2, "./no-such-program: there is no such program")
+    assert (result.exit_code, result.reason) == (2, "./no-such-program: no such program")
 
 
 def _printing(toolchain: Toolchain, folder: Path, *flags: str | Path) -> Path:

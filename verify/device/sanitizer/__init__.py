@@ -1,1 +1,1 @@
-"""compute-sanitizer: its options as data, its logs as records, and what makes its silence believable."""
+"""compute-sanitizer: its options, its logs as records, and the proof that a clean run means something."""

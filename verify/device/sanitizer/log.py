@@ -1,4 +1,4 @@
-"""What a compute-sanitizer log says, whichever of its two formats it was read from."""
+"""The contents of a compute-sanitizer log, independent of the format that it was read from."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from verify.device.interface import Tool, ToolRecord
 from verify.finding.finding import Severity, SourceLine
 
 TOOLKIT_PATH = re.compile(r"/(?:include|cccl|targets)/|\.hpp$")
-"""Headers of the toolkit: a frame there is where the instruction is, not whose fault it is."""
+"""Headers of the toolkit: a frame there locates the instruction, but the caller is to blame."""
 
 _LOCATION = re.compile(
     r"^(?P<function>.+?)(?:\+(?P<offset>0x[0-9a-fA-F]+))?(?: in (?P<file>.+):(?P<line>\d+))?$"
@@ -20,7 +20,7 @@ _LOCATION = re.compile(
 
 @dataclass(frozen=True)
 class Frame:
-    """One place in the code: the function, and the source line when the build carries lines."""
+    """One location in the code: the function, and the source line if the build has line information."""
 
     function: str
     source: SourceLine | None = None
@@ -41,7 +41,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Access:
-    """One access of a race: its direction ("Write"), its frames, innermost first, and its thread if known."""
+    """One access of a race: direction ("Write"), frames, innermost first, and thread if known."""
 
     direction: str
     frames: tuple[Frame, ...]
@@ -56,8 +56,8 @@ class Access:
 class SanitizerLog:
     """The content of one log.
 
-    errors, warnings: as the tool's summary line counts them; None when there is no summary.
-    seen: records of (error, warning) level as the tool calls them, to hold against the summary.
+    errors, warnings: according to the tool's summary line; None without a summary.
+    seen: the number of records of (error, warning) level, to compare with the summary.
     notes: lines about the run itself ("process didn't terminate successfully"), each a reason for doubt.
     """
 
@@ -84,7 +84,7 @@ def bare_name(demangled: str) -> str:
 
 
 def blamed(frames: Iterable[Frame]) -> Frame | None:
-    """The innermost frame that is not in a header of the toolkit; the innermost one when all are."""
+    """The innermost frame that is not in a header of the toolkit; the innermost one if all are."""
     listed = list(frames)
     own = [f for f in listed if f.source is not None and not TOOLKIT_PATH.search(f.source.file)]
     return own[0] if own else listed[0] if listed else None
@@ -99,7 +99,7 @@ def race_record(
     block: str = "",
     address: str = "",
 ) -> ToolRecord:
-    """A record of two or more accesses; it is placed at the last one, before which the order is missing."""
+    """A record of two or more accesses, located at the last one, which lacks the ordering."""
     place = blamed(frame for access in reversed(accesses) for frame in access.frames)
     where = f" on shared memory {address} in block {block}" if address else ""
     message = f"{kind}{where}: {' and '.join(map(str, accesses))}"
@@ -118,7 +118,7 @@ def race_record(
 
 
 def collapse(records: Iterable[ToolRecord]) -> tuple[ToolRecord, ...]:
-    """One record for each distinct fault (kind, place, both places of a race), saying how many there were."""
+    """One record for each distinct fault (kind, location, both locations of a race), with their number."""
     first: dict[object, ToolRecord] = {}
     count: dict[object, int] = {}
     for record in records:

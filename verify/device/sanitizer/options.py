@@ -1,4 +1,4 @@
-"""compute-sanitizer's options as data: which flag, for which tool, from which version on, and why."""
+"""compute-sanitizer's options as data: the flag, its tools, its first version, and the reason."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from verify.device.interface import TOOLS, Tool
 Version = tuple[int, ...]
 
 ERROR_EXIT_CODE = 86
-"""What the tool returns when it reported anything; no harness exit code and no shell convention uses it."""
+"""The tool's exit code if it reported anything; no harness exit code or shell convention uses it."""
 
 MINIMUM_VERSION: Version = (2026, 4)
-"""Older releases report right zero-filled ``cp.async`` tails and cannot see uninitialised shared memory."""
+"""Older releases report correct zero-filled ``cp.async`` tails and miss uninitialised shared memory."""
 
 PADDING_BYTES = 1 << 18
-"""Guard after every allocation: at least one tile, which shared memory holds (227 KiB a block at most)."""
+"""Guard after every allocation: at least one tile, which must fit shared memory (227 KiB per block)."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """One flag that is always set. tools: which tools take it. since: first version that knows it.
+    """One flag that is always set. tools: the tools that have it. since: first version that has it.
 
-    reason: what is lost without it.
+    reason: what goes wrong without it.
     """
 
     flag: str
@@ -40,9 +40,9 @@ ALWAYS: tuple[Option, ...] = (
     Option("--check-exit-code", "yes", "a program that failed must not look clean"),
     Option("--error-exitcode", str(ERROR_EXIT_CODE), "the default exit code is 0 with errors"),
     Option("--launch-timeout", "120", "the default of 10 s is too short on a loaded machine"),
-    Option("--max-connections", "64", "several tools side by side look for free ports in one range"),
+    Option("--max-connections", "64", "concurrent tools look for free ports in the same range"),
     Option("--show-backtrace", "device", "host frames cost time and only show the harness"),
-    Option("--strip-paths", "no", "two files of one name must stay apart"),
+    Option("--strip-paths", "no", "two files of the same name must stay distinguishable"),
     Option("--nvtx", "yes", "live regions are registered through NVTX", ("memcheck",)),
     Option("--report-api-errors", "explicit", "implicit calls of the runtime fail harmlessly", ("memcheck",)),
     Option("--padding", str(PADDING_BYTES), "a read past one buffer lands in the next one", ("memcheck",)),
@@ -50,7 +50,7 @@ ALWAYS: tuple[Option, ...] = (
     Option(
         "--initcheck-address-space",
         "all",
-        "the default leaves out shared memory",
+        "the default excludes shared memory",
         ("initcheck",),
         since=(2026, 4),
     ),
@@ -66,12 +66,12 @@ def arguments(tool: Tool, version: Version, extra: Mapping[str, str] | None = No
 
 
 def version_doubt(version: Version) -> str:
-    """Why a verdict of this version cannot be taken, or empty."""
+    """Why a verdict of this version cannot be trusted, or empty."""
     if version >= MINIMUM_VERSION:
         return ""
     spelled = ".".join(map(str, version[:3]))
     needed = ".".join(map(str, MINIMUM_VERSION))
     return (
-        f"compute-sanitizer {spelled} is older than {needed}: it reports right zero-filled cp.async tails "
-        "and cannot see uninitialised shared memory; install nvidia-cuda-sanitizer-api==13.5.25"
+        f"compute-sanitizer {spelled} is older than {needed}: it reports correct zero-filled cp.async tails "
+        "and misses uninitialised shared memory; install nvidia-cuda-sanitizer-api==13.5.25"
     )

@@ -12,7 +12,7 @@ from verify.toolchain.toolchain import find_toolchain
 
 @dataclass(frozen=True)
 class Sanitizer:
-    """The program and its version, (2026, 4, 0, 0)."""
+    """The program and its version, such as (2026, 4, 0, 0)."""
 
     path: Path
     version: Version
@@ -37,5 +37,5 @@ def find_sanitizer() -> Sanitizer | Missing:
     if toolchain.sanitizer is None:
         return Missing(toolchain.missing["compute-sanitizer"])
     if not toolchain.sanitizer_version:
-        return Missing(f"{toolchain.sanitizer} does not start: its --version says nothing")
+        return Missing(f"{toolchain.sanitizer} does not start: it prints no --version")
     return Sanitizer(toolchain.sanitizer, tuple(map(int, toolchain.sanitizer_version.split("."))))

@@ -1,4 +1,4 @@
-"""Read what one compute-sanitizer process left: its text log and its XML log, which hold the same records."""
+"""Reads the logs of one compute-sanitizer process: text and XML, which have the same records."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from verify.finding.finding import Severity
 
 
 def read_logs(tool: Tool, text: Path, xml: Path) -> SanitizerLog | None:
-    """One log from both files; None when the tool wrote no text log, which holds the summary line.
+    """One log from both files; None if the tool wrote no text log, which has the summary line.
 
-    The XML gives each record's place, the text its level and remark. When the XML is broken or counts other
-    records (a process that dies leaves its XML without an end), the text alone is taken.
+    The XML has each record's location, the text its level and remark. If the XML is malformed or has other
+    records (a process that crashes leaves it incomplete), only the text is used.
     """
     if not text.is_file():
         return None
-    spoken = text_summary(text)
+    printed = text_summary(text)
     levels: list[Severity] = []
     try:
         records = collapse(_merged(tool, text, xml, levels))
@@ -30,7 +30,7 @@ def read_logs(tool: Tool, text: Path, xml: Path) -> SanitizerLog | None:
         levels.clear()
         records = collapse(_from_text(tool, text, levels))
     seen = (levels.count(Severity.ERROR), levels.count(Severity.WARNING))
-    return SanitizerLog(records, spoken.summary, spoken.errors, spoken.warnings, seen, spoken.notes)
+    return SanitizerLog(records, printed.summary, printed.errors, printed.warnings, seen, printed.notes)
 
 
 def _from_text(tool: Tool, text: Path, levels: list[Severity]) -> Iterator[ToolRecord]:
@@ -40,12 +40,12 @@ def _from_text(tool: Tool, text: Path, levels: list[Severity]) -> Iterator[ToolR
 
 
 def _merged(tool: Tool, text: Path, xml: Path, levels: list[Severity]) -> Iterator[ToolRecord]:
-    """Each text record with the place that the XML gives for it. Raises ValueError when they do not pair."""
+    """Each text record with its location from the XML. Raises ValueError if they do not match."""
     if not xml.is_file():
         raise ValueError(f"{xml.name}: was not written")
     for entry, placed in zip_longest(text_records(tool, text), xml_records(tool, xml)):
         if entry is None or placed is None:
-            raise ValueError(f"{xml.name}: counts other records than {text.name}")
+            raise ValueError(f"{xml.name}: has other records than {text.name}")
         levels.append(entry.level)
         yield replace(
             entry.record,

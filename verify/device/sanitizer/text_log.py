@@ -1,4 +1,4 @@
-"""compute-sanitizer's text log: the summary line, and records with what the XML leaves out (level, remark).
+"""compute-sanitizer's text log: the summary line, and records with what the XML lacks (level, remark).
 
 Format: the manual's chapters "Understanding ... reports". A record is a head line with indented ones below.
 """
@@ -42,7 +42,7 @@ _DEVICE_FRAME = re.compile(r"^Device Frame: ?(.+)$")
 
 @dataclass(frozen=True)
 class TextSummary:
-    """The lines of a log that are no records. errors, warnings: None without a summary line.
+    """The lines of a log that are not records. errors, warnings: None without a summary line.
 
     notes: lines about the run itself ("process didn't terminate successfully"), each a reason for doubt.
     """
@@ -55,7 +55,7 @@ class TextSummary:
 
 @dataclass(frozen=True)
 class TextRecord:
-    """One record, and its level as the tool gives it (the record's own severity may be higher)."""
+    """One record, and its level according to the tool (the record's own severity may be higher)."""
 
     level: Severity
     record: ToolRecord
@@ -68,7 +68,7 @@ class _Block:
 
 
 def text_summary(path: Path) -> TextSummary:
-    """Summary line and notes of a log. Lines without the prefix, the program's own, are passed over."""
+    """Summary line and notes of a log. Lines without the prefix, the program's own, are skipped."""
     summary, errors, warnings = "", None, None
     notes: list[str] = []
     for block in _blocks(path):
@@ -115,7 +115,7 @@ def _blocks(path: Path) -> Iterator[_Block]:
 
 def _record(tool: Tool, head: str, severity: Severity, lines: list[str]) -> ToolRecord:
     if _WARP_LEVEL.match(head):
-        # Only a warning of the tool, but since Volta nothing orders the threads of a warp.
+        # The tool only warns, but since Volta the threads of a warp are not ordered.
         head, severity = _WARP_LEVEL.sub("", head), Severity.ERROR
     if found := _RACE.match(head):
         return _race(tool, severity, found, lines)
@@ -151,7 +151,7 @@ def _record(tool: Tool, head: str, severity: Severity, lines: list[str]) -> Tool
 
 
 def _race(tool: Tool, severity: Severity, head: re.Match[str], lines: list[str]) -> ToolRecord:
-    """An analysis record: the first access and every other one with its count of hazards."""
+    """An analysis record: the first access, and the others with their counts of hazards."""
     accesses = [Access(head[1], (Frame.parse(head[2]),))]
     hazards = 0
     for line in lines:

@@ -1,6 +1,6 @@
-"""Tripwires: one small program with a planted fault for each thing that a tool must be able to report.
+"""Tripwires: small programs, each with a planted fault that a tool must be able to report.
 
-A tool that does not report the marked line on this machine and device cannot be believed when it is silent.
+If a tool does not report the marked line on this machine and device, its clean verdicts cannot be trusted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TRIPWIRES: Mapping[Tool, tuple[str, ...]] = {
 
 @dataclass
 class Tripwires:
-    """What the tripwires of one device said, each tool tried once."""
+    """The results of one device's tripwires, each tool tried once."""
 
     _known: dict[Tool, Availability] = field(default_factory=dict)
     _locks: dict[Tool, threading.Lock] = field(
@@ -43,7 +43,7 @@ class Tripwires:
     )
 
     def tried(self, device: Device, tool: Tool) -> Availability:
-        """Whether the tool reports each of its tripwires on the device, and if not, which it missed."""
+        """Whether the tool reports each of its tripwires on the device, and if not, which it misses."""
         with self._locks[tool]:
             if tool not in self._known:
                 self._known[tool] = try_tool(device, tool)
@@ -51,7 +51,7 @@ class Tripwires:
 
 
 def try_tool(device: Device, tool: Tool) -> Availability:
-    """Build and run the tool's tripwires on the device, side by side."""
+    """Build and run the tool's tripwires on the device, concurrently."""
     architecture = device.info().architecture
     with ThreadPoolExecutor(len(TRIPWIRES[tool])) as pool:
         problems = pool.map(lambda name: _problem(device, tool, name, architecture), TRIPWIRES[tool])
@@ -60,7 +60,7 @@ def try_tool(device: Device, tool: Tool) -> Availability:
 
 
 def build_tripwire(name: str, architecture: str) -> Path:
-    """The compiled tripwire, from the build cache. Raises ToolchainError with the compiler's words."""
+    """The compiled tripwire, cached. Raises ToolchainError with the compiler's output."""
     source = FOLDER / f"{name}.cu"
     toolchain = find_toolchain()
     toolchain.require_build()
@@ -103,7 +103,7 @@ def _problem(device: Device, tool: Tool, name: str, architecture: str) -> str:
     with tempfile.TemporaryDirectory(prefix="verify-tripwire-") as scratch:
         job = Job(binary, Path(scratch) / "none", (RUN,), Path(scratch) / "out", tool, timeout=60.0)
         execution = device.execute(job)
-    # A race is between two places; which of them a tool names first depends on the schedule.
+    # A race has two locations; which of them a tool names first depends on the schedule.
     spelled = re.compile(rf"{re.escape(name)}\.cu:{line}\b")
     if any(spelled.search(f"{r.source} {' '.join(r.accesses)}") for r in execution.records):
         return ""

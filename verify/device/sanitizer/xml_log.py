@@ -1,6 +1,6 @@
-"""compute-sanitizer's XML log (``--xml --save``) as records.
+"""Reads compute-sanitizer's XML log (``--xml --save``).
 
-It names places without ambiguity, but says less than the text: no level and no remark on hazard records.
+Its locations are unambiguous, but it has less than the text: no level and no remark on hazard records.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from verify.finding.finding import Severity, SourceLine
 
 
 def xml_records(tool: Tool, path: Path) -> Iterator[ToolRecord]:
-    """The records of a log, read and released one by one. Raises ValueError for a file that is no such log.
+    """The records of a log, read and released one by one. Raises ValueError if the file is not such a log.
 
-    One missing barrier can mean many thousand hazards, so the tree is never whole in memory.
+    One missing barrier can mean many thousand hazards, so the whole tree is never in memory.
     """
     root: ET.Element | None = None
     try:
@@ -25,12 +25,12 @@ def xml_records(tool: Tool, path: Path) -> Iterator[ToolRecord]:
             if root is None:
                 root = element
                 if element.tag != "ComputeSanitizerOutput":
-                    raise ValueError(f"{path.name}: is no compute-sanitizer log: its root is {element.tag}")
+                    raise ValueError(f"{path.name}: not a compute-sanitizer log: its root is {element.tag}")
             elif event == "end" and element.tag == "record":
                 yield _record(tool, element)
                 root.clear()
     except ET.ParseError as problem:
-        raise ValueError(f"{path.name}: is no complete compute-sanitizer log: {problem}") from None
+        raise ValueError(f"{path.name}: not a complete compute-sanitizer log: {problem}") from None
 
 
 def _record(tool: Tool, element: ET.Element) -> ToolRecord:
@@ -93,7 +93,7 @@ def _source(frame: ET.Element) -> SourceLine | None:
 
 
 def _index(element: ET.Element | None) -> str:
-    """``(x,y,z)`` of a thread or block index, empty when there is none."""
+    """``(x,y,z)`` of a thread or block index, empty if there is none."""
     if element is None:
         return ""
     return "(" + ",".join(_text(element, axis) or "0" for axis in "xyz") + ")"
