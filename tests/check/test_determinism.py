@@ -233,7 +233,7 @@ def test_drift_is_allowed_between_calls(
     (outcome,) = check_determinism(made)
     assert outcome.verdict is verdict
     if outcome.findings:
-        assert [(f.kind, "move by 4 of their bound" in f.promised) for f in outcome.findings] == [
+        assert [(f.kind, "by at most 4 of their bound" in f.promised) for f in outcome.findings] == [
             (kind, True)
         ]
         assert "1 of 8 elements of y, the first at [1, 3]" in outcome.findings[0].seen

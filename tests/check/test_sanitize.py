@@ -74,7 +74,7 @@ def test_a_record_that_nothing_repeats_is_not_lost(tmp_path: Path) -> None:
     made = subject(tmp_path, lambda j: faulty(j) if len(made.device.jobs) == 1 else done(j))
     outcomes = check_tools(made, ["racecheck"])
     assert verdicts(outcomes) == {"one": Verdict.INCONCLUSIVE, "two": Verdict.INCONCLUSIVE}
-    assert "no case alone repeats: Invalid read somewhere" in outcomes[0].reason
+    assert "no single case reproduces: Invalid read somewhere" in outcomes[0].reason
 
 
 @pytest.mark.parametrize(("calls", "case"), [(2, "double/one/other"), (3, "double/two/normal")])
@@ -214,4 +214,4 @@ def test_the_touch_of_a_dead_byte_is_told_in_the_contracts_words(tmp_path: Path)
         record("memcheck", "Invalid read"), message="the bytes lie in no registered live region of their heap"
     )
     (outcome, *_) = check_tools(subject(tmp_path, lambda job: done(job, records=(seen,))), ["memcheck"])
-    assert outcome.findings[0].seen.startswith("the contract says that these bytes are dead")
+    assert outcome.findings[0].seen.startswith("the contract declares these bytes dead")

@@ -151,12 +151,12 @@ def test_an_entry_that_matched_nothing_is_said(tmp_path: Path) -> None:
     ("change", "says"),
     [
         (('tool = "racecheck"', 'tool = "race"'), "tool: is not one of compare, "),
-        (('reason = "the tool does not follow the phase of the barrier"', ""), "lacks reason"),
+        (('reason = "the tool does not follow the phase of the barrier"', ""), "missing reason"),
         (("expires = 2027-06-30", 'expires = "soon"'), "expires: must be a date"),
         (("line = 118", 'line = "118"'), "line must be an integer"),
         (('kernel = "bulk"', 'kernel = "("'), "kernel: "),
         (('since = "2026.4"', 'since = "new"'), "since: must be a version"),
-        (("[[suppression]]", '[[suppression]]\nwhy = "x"'), "has no field why"),
+        (("[[suppression]]", '[[suppression]]\nwhy = "x"'), "unknown field why"),
         (("[[suppression]]", "[[suppression"), "suppressions.toml: "),
     ],
 )

@@ -1,1 +1,1 @@
-"""Checks: one file a way of looking at a case."""
+"""The checks, one module each, and what they share."""

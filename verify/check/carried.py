@@ -1,8 +1,8 @@
-"""State that a kernel carries from call to call: a tool reports a sequence of runs, and none of them alone.
+"""Finds faults caused by state that persists between calls: a tool reports the sequence, but no run alone.
 
-A counter in a ``__device__`` variable, a static pointer in the launcher: the call that shows the fault needs
-those before it. The shortest beginning of the sequence that is still reported ends with that call, and is
-found by bisection.
+With a counter in a ``__device__`` variable or a static pointer in the launcher, the faulty call needs the
+preceding ones. The shortest prefix of the sequence that is still reported ends with that call, and is found
+by bisection.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from verify.device.interface import ToolRecord
 from verify.wire.run import Run
 
 MOST_SEARCHES = 3
-"""Records of one tool whose call is looked for; each search runs a tool some seven times."""
+"""Records per tool for which the call is searched; each search runs the tool about seven times."""
 
 CALLS_BEFORE = "after"
-"""The detail of a finding that says how many calls it takes to show it; reproductions repeat them all."""
+"""Name of the detail with the number of calls needed to reproduce; reproductions repeat them all."""
 
 
 @dataclass(frozen=True)
 class Carried:
-    """A record that needs the calls before it. run: the one that shows it. before: how many come before."""
+    """A record that needs preceding calls. run: the run that shows it. before: the number of calls before."""
 
     run: Run
     record: ToolRecord
@@ -34,22 +34,22 @@ class Carried:
         calls = "1 call" if self.before == 1 else f"{self.before} calls"
         return (
             CALLS_BEFORE,
-            f"{calls} before it in the same process, and silent without: unless the schedule decides, the "
-            "kernel keeps something from call to call, as in a __device__ variable or in a static variable",
+            f"{calls} before it in the same process, and not reported without: unless it depends on the "
+            "schedule, the kernel keeps state between calls, as in a __device__ or static variable",
         )
 
 
 def record_key(record: ToolRecord) -> str:
-    """What makes two records the same fault, wherever they were seen."""
+    """The key by which two records are the same fault."""
     return record.function or record.kind
 
 
 def find_carried(
     runs: Sequence[Run], records_of: Callable[[int], Sequence[ToolRecord]], key: str
 ) -> Carried | None:
-    """The run with which a record first shows; None when the sequence, run again, does not show it.
+    """The first run at which a record appears; None if it does not appear when the sequence is repeated.
 
-    records_of: what a tool reports over the first ``n`` runs in one process. No run alone reports it.
+    records_of: the tool's records for the first ``n`` runs in one process. No single run has the record.
     """
 
     if len(runs) < 2:

@@ -1,4 +1,4 @@
-"""compare: outputs and split partials within the derived bound, every profile, NaN in all that is dead."""
+"""compare: outputs and split partials within the derived bound, on every profile, with NaN in dead bytes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from verify.oracle.power import flat_inputs, powerless, unpromised
 
 
 def check_compare(subject: Subject) -> list[Outcome]:
-    """One outcome a fixture. Measures: worst slack (bound over error) by quantity, elements compared."""
+    """One outcome per fixture. Measures: smallest slack (bound over error) by quantity, elements compared."""
     runs = {f: runs_for("compare", cases) for f, cases in subject.cases.items()}
     ran = subject.execute(run for fixture_runs in runs.values() for run in fixture_runs)
     every = [run.case for fixture_runs in runs.values() for run in fixture_runs]
@@ -82,13 +82,13 @@ def _judge_fixture(
 
 
 def _spread(findings: list[Finding]) -> tuple[bool, int]:
-    """How badly a case shows where a fault lies: best where bits are compared, and few elements are wrong."""
+    """Sort key: cases that locate a fault best first, with exact comparison and few wrong elements."""
     wrong = [int(text.split()[0]) for f in findings for name, text in f.details if name == "elements"]
     return all(f.kind != FaultKind.NOT_BIT_EQUAL for f in findings), min(wrong, default=0)
 
 
 def slack(value: np.ndarray, bound: np.ndarray, seen: np.ndarray) -> float:
-    """Smallest ratio of bound to observed error over the elements: how near the kernel came to its bound."""
+    """Smallest ratio of bound to observed error over all elements: how close the kernel came to its bound."""
     with np.errstate(invalid="ignore", divide="ignore"):
         error = np.abs(seen - value)
         ratio = np.where(np.isfinite(error) & (error > 0), bound / error, np.inf)

@@ -1,7 +1,7 @@
-"""determinism: repeats under load give the same bits; a row alone gives what it gives in a batch.
+"""determinism: repeats under load give the same bits; a row alone gives the same result as in its batch.
 
-The smallest case is also called many times over in one process: what a kernel keeps from call to call (a
-counter in a ``__device__`` variable, a static of the launcher) may show only in the hundredth.
+The smallest case is also called many times in one process: state that persists between calls (a counter in a
+``__device__`` variable, a static of the launcher) may take effect only after a hundred calls.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ from verify.oracle.expectation import OracleError, expect
 from verify.wire.run import Fills, Run
 
 REPEATS = 20
-"""Launches of one case on a GPU, with a load of another size beside each."""
+"""Launches of one case on a GPU, each with a different concurrent load."""
 
 MOST_CALLS, FEWEST_CALLS = 300, 100
-"""Calls of the smallest case, past the wrap of an 8-bit counter where it is small."""
+"""Calls of the smallest case; if it is small, enough to wrap an 8-bit counter."""
 
 CALLED_ELEMENTS = 1 << 20
-"""Elements of all those calls together, from which on there are fewer of them on the CPU device."""
+"""Elements of all these calls together, beyond which the CPU device makes fewer calls."""
 
 MOST_ROWS = 8
-"""Rows of a batch that are run alone: the first, the last, and some spread between them."""
+"""Rows of a batch that are run alone: the first, the last, and some in between."""
 
-_UNDER_LOAD = "whatever runs beside them and in whatever order threads run"
+_UNDER_LOAD = "whatever else runs concurrently and in whatever order threads run"
 _EACH_CALL = "in every call of a process"
-_MEMORY_PROMISE = "a call gives back the device memory that it takes, or takes it once for all calls"
-_ROW_ALONE = "for a row alone and in a batch, with the batch's own choices pinned"
+_MEMORY_PROMISE = "a call frees the device memory that it allocates, or allocates it once for all calls"
+_ROW_ALONE = "for a row alone and in a batch, with the batch's choices pinned"
 
 
 @dataclass(frozen=True)
 class RowPair:
-    """One row of a batch, and the run of that row alone. pinned: with the batch's own choices."""
+    """One row of a batch, and the run of that row alone. pinned: with the batch's choices."""
 
     batch: Run
     row: int
@@ -56,7 +56,7 @@ class RowPair:
 
 
 def check_determinism(subject: Subject) -> list[Outcome]:
-    """One outcome a fixture: other schedules where a seed decides, else repeats under load; rows alone."""
+    """One outcome per fixture: other schedules where seeded, else repeats under load; rows alone."""
     scheduled = subject.can(Capability.SEEDS_SCHEDULES)
     usual: dict[str, list[Run]] = {}
     pairs: dict[str, list[RowPair]] = {}
@@ -80,7 +80,7 @@ def check_determinism(subject: Subject) -> list[Outcome]:
 
 
 def many_calls(runs: Sequence[Run], scheduled: bool) -> Run:
-    """The smallest case of these runs, called over and over."""
+    """The run that calls the smallest case of these runs many times."""
     smallest = min(runs, key=lambda run: _elements(run.case))
     case = smallest.case
     calls = MOST_CALLS
@@ -97,7 +97,7 @@ def _elements(case: Case) -> int:
 
 
 def _usual_run(case: Case, scheduled: bool) -> Run:
-    """What is repeated: on the CPU device by other seeds, else by the harness itself, under load."""
+    """The run to repeat: on the CPU device with other seeds, else by the harness itself, under load."""
     fill = matrix()["determinism"].fills[0]
     if scheduled:
         return filled_run(case, fill)
@@ -107,9 +107,9 @@ def _usual_run(case: Case, scheduled: bool) -> Run:
 
 
 def row_pairs(subject: Subject, run: Run) -> list[RowPair]:
-    """For rows of a batch: the row alone with the batch's choices, and left to the launcher's own.
+    """For rows of a batch: the row alone, with the batch's choices, and with the launcher's own choices.
 
-    Empty for a contract that names no batch symbol, and for a batch of one. Raises PlanError.
+    Empty for a contract without a batch symbol, and for a batch of one. Raises PlanError.
     """
     case, contract = run.case, subject.contract
     if contract.batch is None or case[contract.batch] < 2:
@@ -128,7 +128,7 @@ def row_pairs(subject: Subject, run: Run) -> list[RowPair]:
 
 
 def row_symbols(case: Case, row: int, pinned: Mapping[str, Any]) -> dict[str, Any]:
-    """The case's symbols for one row: a batch of one, lists with one entry a row cut to that entry."""
+    """The case's symbols for one row: a batch of one, and per-row lists reduced to that row's entry."""
     contract = case.contract
     assert contract.batch is not None
     rows = case[contract.batch]
@@ -141,7 +141,7 @@ def row_symbols(case: Case, row: int, pinned: Mapping[str, Any]) -> dict[str, An
 
 
 def alone_case(case: Case, row: int, symbols: Mapping[str, Any], plan: Mapping[str, int]) -> Case:
-    """The case of one row: buffers whose first extent is the batch symbol are cut to that row."""
+    """The case of one row: buffers whose first extent is the batch symbol are sliced to that row."""
     cut = {b.name for b in case.contract.buffers if b.shape[0] == case.contract.batch}
     arrays = {n: array[row : row + 1] if n in cut else array for n, array in case.arrays.items()}
     return replace(case, symbols=symbols, plan=plan, arrays=arrays)
@@ -190,7 +190,7 @@ def _judge(
 
 
 def _apart_findings(subject: Subject, ran: Ran, kind: FaultKind, within: str, repeat: str) -> list[Finding]:
-    """A finding when some call of a run of several differs from the first by more than is allowed."""
+    """A finding if a call of a run of several differs from the first by more than the contract allows."""
     apart = first_apart(subject, ran)
     if apart is None:
         return []
@@ -210,7 +210,7 @@ def _apart_findings(subject: Subject, ran: Ran, kind: FaultKind, within: str, re
 
 
 def _memory_findings(subject: Subject, ran: Ran, repeat: str) -> list[Finding]:
-    """A finding when calls after the first kept device memory, where nobody else takes or gives it back."""
+    """A finding if calls after the first kept device memory, on a device whose memory no one else uses."""
     output = ran.output
     assert output is not None
     if not output.held or not subject.can(Capability.OWNS_MEMORY):
@@ -221,7 +221,7 @@ def _memory_findings(subject: Subject, ran: Ran, repeat: str) -> list[Finding]:
             subject.contract.name,
             ran.run.case.id,
             FaultKind.MEMORY_KEPT,
-            f"{output.held} bytes more are held after {ran.run.repeats} calls than after the first",
+            f"{output.held} bytes more are allocated after {ran.run.repeats} calls than after the first",
             _MEMORY_PROMISE,
             where=f"run {ran.run.id}",
             repeat=repeat,
@@ -231,7 +231,7 @@ def _memory_findings(subject: Subject, ran: Ran, repeat: str) -> list[Finding]:
 
 
 def _row_findings(subject: Subject, pair: RowPair, ran: Mapping[str, Ran], repeat: str) -> list[Finding]:
-    """Pinned: as in its batch, but for the contract's drift. Not pinned: within the row's own bound."""
+    """Pinned: equal to the batch's row, up to the contract's drift. Not pinned: within the row's bound."""
     alone, batch = ran[pair.alone.id].output, ran[pair.batch.id].output
     assert alone is not None and batch is not None
     case = pair.alone.case
@@ -256,7 +256,7 @@ def _row_findings(subject: Subject, pair: RowPair, ran: Mapping[str, Ran], repea
                     pair.batch.case.id,
                     FaultKind.BATCH,
                     f"row {pair.row} of {buffer.name}: {int(differs.sum())} of {differs.size} elements have "
-                    f"other bits alone{first}",
+                    f"different bits alone{first}",
                     promise_of(subject, _ROW_ALONE),
                     where=coordinates(pair.batch.case, buffer.name, (pair.row, *at)),
                     repeat=repeat,

@@ -1,4 +1,4 @@
-"""Drift: which differences between two readings of the same outputs a contract does not allow."""
+"""Drift: the differences between two results of the same inputs that a contract does not allow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from verify.contract.model import Case
 
 @dataclass(frozen=True)
 class Apart:
-    """The first call of a run whose outputs may not differ as they do. seen: what differs, for a person."""
+    """The first call of a run whose outputs differ by more than allowed. seen: the difference, in words."""
 
     repeat: int
     seen: str
@@ -24,8 +24,8 @@ class Apart:
 def beyond_drift(subject: Subject, case: Case, name: str, one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Promised elements of an output that differ by more than the contract's drift allows.
 
-    one, other: storage arrays of the buffer's view. Without drift a bit is too much; with it, NaN agrees with
-    NaN. Raises OracleError where the bounds are wanted and the oracle contradicts itself.
+    one, other: storage arrays of the buffer's view. Without drift, any difference counts; with drift, NaN
+    equals NaN. Raises OracleError if the bounds are needed and the oracle contradicts itself.
     """
     differs = (one != other) & case.mask(case.contract.buffer(name), "promised")
     drift = case.contract.drift
@@ -35,24 +35,24 @@ def beyond_drift(subject: Subject, case: Case, name: str, one: np.ndarray, other
         with np.errstate(invalid="ignore"):
             near = np.abs(x - y) <= drift * subject.expectation(case)[name].bound
         near |= (np.isnan(x) & np.isnan(y)) | (x == y)
-        # A packed format holds several elements in a storage item.
+        # A packed format has several elements per storage item.
         differs &= ~near.reshape(*one.shape, -1).all(-1)
     return differs
 
 
 def promise_of(subject: Subject, within: str) -> str:
-    """What a determinism check holds a kernel to: the same bits, or the contract's drift.
+    """The requirement of a determinism check: the same bits, or the contract's drift.
 
-    within: how the inputs stay the same ("whatever runs beside").
+    within: the circumstances that may vary ("whatever else runs concurrently").
     """
     drift = subject.contract.drift
     if drift > 0:
-        return f"from the same inputs outputs move by {drift:g} of their bound at most {within}"
+        return f"the same inputs give outputs that differ by at most {drift:g} of their bound {within}"
     return f"the same inputs give the same bits {within}"
 
 
 def first_apart(subject: Subject, ran: Ran) -> Apart | None:
-    """The call of a run of several whose outputs differ from the first one's by more than is allowed."""
+    """The first call of a run of several whose outputs differ from the first's by more than allowed."""
     output, run = ran.output, ran.run
     assert output is not None
     if not output.difference_count:

@@ -1,4 +1,4 @@
-"""Runs that did not end, and what is not tried any more because of them: each would wait the whole limit."""
+"""Tracks hung runs, and skips further runs because of them: each would wait for the whole time limit."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from verify.device.interface import RunResult, RunStatus
 from verify.wire.run import Run
 
 MOST_FIXTURES = 2
-"""Fixtures that may hang; then it is the kernel that does, and its other fixtures are left out as well."""
+"""After this many hung fixtures, the kernel itself is at fault, and its other fixtures are skipped too."""
 
 NATIVE = "native"
 
 
 @dataclass
 class Hangs:
-    """What one kernel has hung in, by lane: a tool's name, or ``native`` for all that runs without a tool.
+    """The hangs of one kernel by lane: a tool's name, or ``native`` for runs without a tool.
 
-    A hang of a native run is the kernel's. Under a tool the slowness may be the tool's, so that such a hang
-    leaves out that tool's runs only. tools_tell: a tool that is ended still says what it saw, so a fixture
-    that hangs natively is tried once under each tool.
+    A hang of a native run is the kernel's fault. Under a tool, the tool may be slow, so such a hang skips
+    only that tool's runs. tools_report: a killed tool still reports its records, so a fixture that hangs
+    natively is tried once under each tool.
     """
 
-    tools_tell: bool = False
+    tools_report: bool = False
     _hung: dict[str, dict[str, RunResult]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def note(self, lane: str, runs: Sequence[Run], results: Mapping[str, RunResult]) -> None:
-        """Take note of the hangs among the ends so far."""
+        """Record the hangs among the results so far."""
         with self._lock:
             hung = self._hung.setdefault(lane, {})
             for run in runs:
@@ -37,19 +37,19 @@ class Hangs:
                     hung.setdefault(run.case.fixture, results[run.id])
 
     def reason(self, lane: str, run: Run) -> str:
-        """Why a run is not to be tried any more in a lane, empty to try it."""
+        """Why a run in a lane is to be skipped, empty to run it."""
         with self._lock:
             native, own = self._hung.get(NATIVE, {}), self._hung.get(lane, {})
             known = {**native, **own}
-            hung = own if self.tools_tell else known
-            if (alike := hung.get(run.case.fixture)) is not None:
-                return f"left out, since {alike.run} of the same fixture had {_limit(alike)}"
+            hung = own if self.tools_report else known
+            if (same := hung.get(run.case.fixture)) is not None:
+                return f"skipped, since {same.run} of the same fixture had {_limit(same)}"
             if hung and len(known) >= MOST_FIXTURES:
                 shown = list(known.values())[:MOST_FIXTURES]
                 names = " and ".join(r.run for r in shown)
-                return f"left out, since {names} had {_limit(shown[0])}: -k takes fixtures one by one"
+                return f"skipped, since {names} had {_limit(shown[0])}: -k selects single fixtures"
             return ""
 
 
 def _limit(hung: RunResult) -> str:
-    return f"{hung.error} (VERIFY_RUN_SECONDS allows a slow kernel more)"
+    return f"{hung.error} (VERIFY_RUN_SECONDS raises the limit for a slow kernel)"

@@ -17,7 +17,7 @@ from verify.wire.run import Run
 
 
 def observed_quantities(case: Case, output: RunOutput) -> dict[str, np.ndarray]:
-    """Float64 values of every compared quantity: output buffers decoded, invariants of intermediates."""
+    """Float64 values of every compared quantity: decoded output buffers, and invariants of intermediates."""
     contract = case.contract
     quantities = {
         b.name: decode(case.dtype(b), output.outputs[b.name]).astype(np.float64)
@@ -33,9 +33,7 @@ def observed_quantities(case: Case, output: RunOutput) -> dict[str, np.ndarray]:
             count = int(np.prod(shape, dtype=np.int64)) * fmt.itemsize
             held = output.workspaces[part.buffer][start : start + count]
             if len(held) != count:
-                why = (
-                    f"takes {count} bytes from byte {start} of {part.buffer} on, which has {len(held)} there"
-                )
+                why = f"needs {count} bytes from byte {start} of {part.buffer}, which has only {len(held)}"
                 raise ReturnedError(f"{contract.file}: intermediates: {part.name}: {case.id}: {why}")
             raw[part.name] = decode(part.dtype, np.frombuffer(held, fmt.dtype).reshape(shape))
         quantities.update(mapping(contract.observe(case, raw), f"{contract.file}: observe"))
@@ -51,10 +49,10 @@ def judge_output(
     quantities: frozenset[str] | None = None,
     unwritten: Mapping[str, np.ndarray] | None = None,
 ) -> list[Finding]:
-    """All findings of one run: bytes that it had to leave alone, unwritten outputs, elements out of bound.
+    """All findings of one run: bytes changed that must not change, unwritten outputs, elements out of bound.
 
-    quantities: names to judge, None for all of ``expected`` (a graph replay has no partials to look at, say).
-    unwritten: the elements of each output that are known to be; none where nothing is known.
+    quantities: names to judge, None for all of ``expected``. unwritten: masks of the elements of each output
+    that are known to be unwritten.
     """
     case = run.case
     findings = [*_intrusions(check, run, output, repeat)]
@@ -115,7 +113,7 @@ def _judge_quantity(
                     unwritten,
                     FaultKind.UNWRITTEN,
                     repeat,
-                    "still holds the fill that was there before the launch",
+                    "still has the fill from before the launch",
                 )
             )
     if quantity.exact and quantity.dtype is not None and buffer is not None:
@@ -145,7 +143,7 @@ def _judge_quantity(
 
 
 def outside_bound(quantity: Quantity, seen: np.ndarray) -> np.ndarray:
-    """Boolean mask of elements that are wrong: NaN and infinity masks first, then each against its bound."""
+    """Boolean mask of wrong elements: those outside their bound, unless both are NaN or the same infinity."""
     with np.errstate(invalid="ignore"):
         agree = np.abs(seen - quantity.value) <= quantity.bound
     agree |= np.isnan(seen) & np.isnan(quantity.value)
@@ -163,9 +161,9 @@ def element_mask(mask: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 def like_before(
     case: Case, output: RunOutput, expected: Mapping[str, Quantity], right_too: bool = False
 ) -> dict[str, np.ndarray]:
-    """Promised elements of each output that hold what they held before the call.
+    """Masks of each output's promised elements that did not change in the call.
 
-    right_too: also those whose fill happens to be within the bound.
+    right_too: including those whose fill happens to be within the bound.
     """
     found = {}
     for name, prior in (output.prior or {}).items():
@@ -228,7 +226,7 @@ def _bound_text(quantity: Quantity, at: tuple[int, ...]) -> str:
 
 
 def coordinates(case: Case, quantity: str, index: tuple[int, ...]) -> str:
-    """Where an element is, in the contract's words: ``batch 1, head 3, dim 17; split 2, ...``."""
+    """An element's coordinates in the contract's terms: ``batch 1, head 3, dim 17; split 2, ...``."""
     contract = case.contract
     axes = contract.axes.get(quantity)
     if axes is None:

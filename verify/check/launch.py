@@ -1,8 +1,8 @@
-"""launch: what the host side promises: errors returned, bad input refused, streams and graphs respected.
+"""launch: the host side: errors are returned, bad input is rejected, streams and graphs are respected.
 
-For every runtime call of the launcher, in turn, an interposer makes it fail and the launcher must report it.
-The call is captured in a CUDA graph at one length and replayed at another, waits for a late producer on its
-stream, is run a second time on a used workspace, and runs on two streams at once.
+An interposer makes each runtime call of the launcher fail in turn, and the launcher must report it. The call
+is captured in a CUDA graph at one length and replayed at another, waits for a late producer on its stream, is
+run a second time on a used workspace, and runs on two streams concurrently.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from verify.toolchain.compile import BuildError
 from verify.wire.run import Fill, Fills, Run
 
 STREAM_ROUNDS = 4
-"""How often the two streams run the call, in turn first and second."""
+"""How often the two streams run the call, alternating which is first."""
 
 _FAULT = re.compile(r"pass=(\d+) call=(\d+) calls=(\d+) failed=(\S+) returned=(\S+)")
 _HARNESS_KERNEL = re.compile(r"kernel verify::\w+\([^()]*\)")
-"""The late producer, as the CPU device names it."""
+"""The late producer's name in the CPU device's records."""
 
 _REPORTED = "a runtime call that fails inside the launcher makes it return an error"
 _RECOVERED = "after a failed call, the next call on good input succeeds"
-_IN_STREAM = "the entry's work goes to the caller's stream, behind what is there already"
-_STREAMS = "calls on two streams, or from two threads, at once share no workspace and no other state"
+_IN_STREAM = "the entry's work runs on the caller's stream, after all work already in it"
+_STREAMS = "concurrent calls on two streams, or from two threads, share no workspace and no other state"
 
 
 @dataclass(frozen=True)
 class LaunchRuns:
-    """The runs of one fixture. swept: the run over whose runtime calls the interposer goes."""
+    """The runs of one fixture. swept: the run whose runtime calls the interposer makes fail."""
 
     ordinary: tuple[Run, ...]
     refused: tuple[Run, ...]
@@ -53,7 +53,7 @@ class LaunchRuns:
 
 
 def check_launch(subject: Subject) -> list[Outcome]:
-    """One outcome a fixture; the contract's refusals belong to the fixture that they start from."""
+    """One outcome per fixture; the contract's refusals belong to the fixture that they are based on."""
     fill = matrix()["launch"].fills[0]
     refused = refusal_runs(subject, fill)
     runs = {
@@ -82,9 +82,9 @@ def check_launch(subject: Subject) -> list[Outcome]:
 
 
 def _stream_order(subject: Subject, runs: Sequence[Run]) -> tuple[dict[str, list[Finding]], dict[str, str]]:
-    """The late producer again under racecheck, where that sees a missing order between streams whichever ran
-    first. Another device shows it by running the producer late. Findings by fixture, and by fixture why
-    the tool cannot be believed, where it cannot.
+    """Run the late producer under racecheck, if the device's racecheck detects unordered streams whichever
+    ran first; another device shows the fault by running the producer late. Returns findings by fixture, and
+    by fixture the reasons why the tool cannot be trusted.
     """
     late = [run for run in runs if run.mode == "late-producer"]
     if not late or not subject.can(Capability.ORDERS_STREAMS):
@@ -119,20 +119,20 @@ def _stream_order(subject: Subject, runs: Sequence[Run]) -> tuple[dict[str, list
 
 
 def _unended(batch: Execution, run: Run) -> str:
-    """Why racecheck did not see a whole run, or empty; a fault of the run is told by other checks."""
+    """Why racecheck did not see the whole run, or empty; a fault of the run is reported by other checks."""
     result = batch.results[run.id]
     return result.error if result.status in (RunStatus.TIMEOUT, RunStatus.LEFT_OUT) else ""
 
 
 def _between_operations(record: ToolRecord) -> bool:
-    """A missing order of streams, as the CPU device calls it; races in a kernel are racecheck's to tell."""
+    """Whether a record is about unordered streams; racecheck itself reports races inside a kernel."""
     return record.kind.startswith(
         ("Race between unordered operations", "Race between the host and the device")
     )
 
 
 def _ordinary_runs(subject: Subject, resolved: ResolvedFixture, fill: Fill) -> list[Run]:
-    """Second call, graph, late producer, two streams and two threads where there is a stream."""
+    """A second call and, if the entry takes a stream: graph, late producer, two streams and two threads."""
     fixture = resolved.fixture.name
     case, *others = cases_for("launch", subject.cases[fixture])
     fills = Fills(fill, fill, fill, fill)
@@ -167,9 +167,9 @@ def _ordinary_runs(subject: Subject, resolved: ResolvedFixture, fill: Fill) -> l
 
 
 def captured_case(subject: Subject, resolved: ResolvedFixture, case: Case) -> Case | None:
-    """The case that a graph is captured at: symbols that live in device memory only have other values.
+    """The case at which a graph is captured, with other values of symbols that exist only in device memory.
 
-    None when the contract names none. Raises ProfileError when the profile cannot fill it.
+    None if the contract has none. Raises ProfileError if the profile cannot fill it.
     """
     contract = subject.contract
     if not contract.captured_at:
@@ -192,7 +192,7 @@ def _swept_run(subject: Subject, fixture: str, fill: Fill) -> Run:
 
 
 def _sweep(subject: Subject, runs: Sequence[Run]) -> Execution:
-    """The runs with the interposer preloaded. Raises BuildError when it cannot be built."""
+    """Execute the runs with the interposer preloaded. Raises BuildError if it cannot be built."""
     preload = {**subject.environment, "LD_PRELOAD": str(build_interposer())}
     return replace(subject, environment=preload).start(runs, "launch-faults")
 
@@ -225,14 +225,14 @@ def _judge(
         findings.append(_broken_sweep(subject, swept, faults, repeat))
     calls = max((int(m[3]) for m in faults), default=0)
     if not findings and not calls:
-        why = swept.result.error or "the interposer saw none of the launcher's"
+        why = swept.result.error or "the interposer saw no call of the launcher"
         return Outcome.inconclusive("launch", name, fixture, f"no runtime call was made to fail: {why}")
     measures = {"failed calls": calls, "refusals": len(runs.refused), "modes": len(runs.ordinary)}
     return Outcome.judge("launch", name, fixture, findings, strict=subject.strict, measures=measures)
 
 
 def _ordinary_findings(subject: Subject, ran: Ran, repeat: str) -> list[Finding]:
-    """The outputs of a mode against their bounds, and what two streams did to each other."""
+    """Findings of one mode: outputs out of bound, and interference between two streams or threads."""
     output, run = ran.output, ran.run
     assert output is not None
     findings = judge_run(subject, "launch", ran, subject.expectation(run.case), repeat)
@@ -258,7 +258,7 @@ def _ordinary_findings(subject: Subject, ran: Ran, repeat: str) -> list[Finding]
 
 
 def _broken_sweep(subject: Subject, swept: Ran, faults: Sequence[re.Match[str]], repeat: str) -> Finding:
-    """The process died or hung between two failed calls, or could not go on."""
+    """The process crashed or hung after a failed call, or could not continue."""
     last = f"after {faults[-1][4]} was made to fail (call {faults[-1][2]})" if faults else "at the first call"
     return Finding(
         "launch",
@@ -273,7 +273,7 @@ def _broken_sweep(subject: Subject, swept: Ran, faults: Sequence[re.Match[str]],
 
 
 def fault_findings(subject: Subject, run: Run, faults: Sequence[re.Match[str]], repeat: str) -> list[Finding]:
-    """A finding for each failed call that the launcher swallowed, and for a launcher that stays broken."""
+    """A finding for each failed call that was not reported, and for a launcher that stays broken."""
     findings: list[Finding] = []
     for fault in faults:
         turn, call, calls, failed, returned = fault.groups()

@@ -1,4 +1,4 @@
-"""The matrix as data: which profile and fill runs under which check, with reasons (``matrix.toml``)."""
+"""The matrix of checks, profiles and fills, with reasons, read from ``matrix.toml``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def matrix() -> Mapping[str, MatrixRow]:
 
 
 def cases_for(check: str, cases: Mapping[str, Case]) -> tuple[Case, ...]:
-    """The cases of one fixture, by profile, that a check runs. The first profile always counts as a path."""
+    """The cases of one fixture that a check runs. The first profile always counts as a control path."""
     if matrix()[check].profiles == "all":
         return tuple(cases.values())
     flagged = {p.name for p in next(iter(cases.values())).contract.profiles if p.control_path}
@@ -56,5 +56,5 @@ def runs_for(check: str, cases: Mapping[str, Case]) -> tuple[Run, ...]:
 
 
 def filled_run(case: Case, fill: Fill) -> Run:
-    """One ordinary execution with the same fill everywhere; its id depends on case and fill alone."""
+    """One ordinary run with the same fill everywhere; its id depends only on case and fill."""
     return Run(f"{case.fixture}.{case.profile}.{fill}", case, fills=Fills(fill, fill, fill, fill))

@@ -1,4 +1,4 @@
-"""What native runs have in common: a run that did not end well is a finding or no verdict, never clean."""
+"""Judges native runs that did not succeed: a finding or no verdict, but never clean."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from verify.device.interface import RunStatus
 from verify.finding.finding import Finding, Outcome
 from verify.finding.kind import FaultKind
 
-BAD_INPUT = "bad input returns an error, launches nothing and leaves every output untouched"
+BAD_INPUT = "bad input returns an error, launches nothing and leaves every output unchanged"
 
 
 def not_done(check: str, subject: Subject, fixture: str, ran: Sequence[Ran]) -> Outcome | None:
-    """An outcome for runs that did not finish, or None when all did.
+    """An outcome for runs that did not succeed, or None if all did.
 
-    A fault or a hang is the kernel's finding. Missing memory, or a hang before it, is ``not run``; anything
+    A fault or a hang is a finding. A run that was skipped or did not fit into memory is ``not run``; anything
     else is inconclusive.
     """
     kernel = subject.contract.name
@@ -47,7 +47,7 @@ def _fault(check: str, kernel: str, ran: Ran, repeat: str) -> Finding:
         kernel,
         run.case.id,
         kind,
-        ran.result.error or ("the kernel did not end in time" if hung else "the process died"),
+        ran.result.error or ("the kernel did not end in time" if hung else "the process crashed"),
         BAD_INPUT if refusal else "the call ends, without a CUDA error",
         where=f"refusal {refusal}" if refusal else f"run {run.id}",
         repeat=repeat,

@@ -1,8 +1,8 @@
-"""How long the runs of one build take, and so how long another may take before it counts as a hang.
+"""Derives the time limit of a run from the durations of earlier runs of the same build.
 
-A limit that is right for the slowest kernel on the slowest machine is minutes, which every hang would wait
-for. Once runs of the same build have ended well, the others are held to what their size makes likely, with a
-factor and a floor so generous that a machine which slows down meanwhile makes no hangs.
+A fixed limit for the slowest kernel on the slowest machine would be minutes, and every hang would take that
+long. Once runs of the same build have succeeded, the limit follows from a run's size, with a factor and a
+minimum large enough that a machine that becomes slower meanwhile causes no false hangs.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from math import inf, prod
 from verify.wire.run import Run
 
 FACTOR = 20.0
-"""What a run may take of the time that the slowest run so far makes likely for its size."""
+"""The limit as a multiple of the time predicted from the slowest run so far and the run's size."""
 
 FLOOR_SECONDS = 30.0
-"""No run has less than this."""
+"""The smallest limit of any run."""
 
 
 @dataclass
 class Pace:
-    """The slowest runs so far, by lane: a tool's name, or ``native``. Threads may share it."""
+    """The slowest runs so far by lane: a tool's name, or ``native``. Thread-safe."""
 
     _longest: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     _rate: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def took(self, lane: str, run: Run, seconds: float) -> None:
-        """A run ended well."""
+        """Record the duration of a successful run."""
         with self._lock:
             self._longest[lane] = max(self._longest[lane], seconds)
             self._rate[lane] = max(self._rate[lane], seconds / _size(run))
 
     def limit(self, lane: str, run: Run) -> float:
-        """Seconds that a run may take; without an end where nothing of its lane has ended yet."""
+        """Seconds that a run may take; infinite as long as no run of its lane has ended."""
         with self._lock:
             if lane not in self._longest:
                 return inf
@@ -45,6 +45,6 @@ class Pace:
 
 
 def _size(run: Run) -> int:
-    """Elements that a run's calls may touch."""
+    """Elements that a run's calls may access."""
     elements = sum(max(prod(run.case.shape(buffer)), 0) for buffer in run.case.contract.buffers)
     return max(elements, 1) * max(run.repeats, 1)

@@ -1,7 +1,7 @@
 """parity: the kernel against other implementations of the same op, within the sum of both bounds.
 
 An oracle is a function (torch, on any device) or another kernel (the library pipeline that the fused kernel
-replaced, on the GPU). Each brings a bound of its own, so neither is taken for the truth.
+replaced, on the GPU). Each has its own bound, so neither is assumed to be the truth.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from verify.wire.run import Fills, Run
 
 
 class MissingOracleError(RuntimeError):
-    """An oracle that cannot be asked on this machine; the message says what to install."""
+    """An oracle is not available on this machine; the message says what to install."""
 
 
 _ORACLES = Path(verify.contracts.__file__).parent / "oracles"
 MISSING_TORCH = "pip install torch, or the package's extra 'parity'"
 MISSING_CUBLAS = "pip install nvidia-cublas, or put libcublasLt.so.13 on LD_LIBRARY_PATH"
 _REMEDIES = {"cudaErrorSharedObjectInitFailed": f"it needs cuBLASLt: {MISSING_CUBLAS}"}
-"""What mends a kernel oracle that did not run, by the error that its launcher returns."""
+"""The remedy for a kernel oracle that did not run, by the error that its launcher returns."""
 
 Answer = Callable[[Case], Mapping[str, Tracked]]
 
@@ -57,14 +57,14 @@ class _Disagreement:
 
 
 def check_parity(subject: Subject) -> list[Outcome]:
-    """One outcome a fixture. Measures: oracles asked, elements compared, worst slack by oracle.
+    """One outcome per fixture. Measures: elements compared, in total and by oracle; smallest slack by oracle.
 
-    An oracle of this device that cannot be asked leaves the verdict at ``not run``, whatever the others say,
-    save that a disagreement with one of those is a finding.
+    If an oracle of this device is not available, the verdict is ``not run``, unless another one disagrees,
+    which is a finding.
     """
     contract = subject.contract
     if not contract.parity:
-        reason = "the contract names no parity oracle; add one to its parity="
+        reason = "the contract has no parity oracle; add one to its parity="
         return [Outcome.not_run("parity", contract.name, f, reason) for f in subject.cases]
     wanted = {n: o for n, o in contract.parity.items() if applies(o, subject.device.name)}
     if not wanted:
@@ -86,12 +86,12 @@ def check_parity(subject: Subject) -> list[Outcome]:
 
 
 def applies(oracle: object, device: str) -> bool:
-    """Whether an oracle of a contract's ``parity`` can be asked on a device of that name."""
+    """Whether an oracle of a contract's ``parity`` runs on a device of that name."""
     return not isinstance(oracle, KernelOracle) or device in oracle.devices
 
 
 def _answers(subject: Subject, name: str, oracle: object, runs: Mapping[str, tuple[Run, ...]]) -> Answer:
-    """What gives an oracle's answer for a case. A kernel oracle runs all cases at once, here."""
+    """The function that returns an oracle's answer for a case. A kernel oracle runs all cases here."""
     if isinstance(oracle, KernelOracle):
         return _ask_kernel(subject, oracle, [run for listed in runs.values() for run in listed])
     assert callable(oracle)
@@ -105,12 +105,12 @@ def _answers(subject: Subject, name: str, oracle: object, runs: Mapping[str, tup
             ) from None
         return answer
 
-    ask(next(iter(runs.values()))[0].case)  # a missing package shows before anything is judged
+    ask(next(iter(runs.values()))[0].case)  # raises for a missing package before anything is judged
     return ask
 
 
 def _ask_kernel(subject: Subject, oracle: KernelOracle, runs: list[Run]) -> Answer:
-    """Runs the other kernel on the same arrays, every dead byte finite, and reads its outputs."""
+    """Run the other kernel on the same arrays, with all dead bytes finite, and read its outputs."""
     (other,) = find_contracts([str(_ORACLES / f"{oracle.kernel}_contract.py")])
     subject.progress(f"{other.name}: building the harness")
     build = build_harness(other, subject.device.info().architecture, subject.progress)
@@ -147,7 +147,7 @@ def _ask_kernel(subject: Subject, oracle: KernelOracle, runs: list[Run]) -> Answ
 
 
 def library_path() -> dict[str, str]:
-    """Environment with which the loader also finds a cuBLASLt that was installed as a Python package."""
+    """Environment with which the loader finds a cuBLASLt that was installed as a Python package."""
     folders = [Path(entry) / "nvidia" / "cu13" / "lib" for entry in sys.path]
     found = [str(folder) for folder in folders if any(folder.glob("libcublasLt.so*"))]
     given = os.environ.get("LD_LIBRARY_PATH", "")
@@ -199,19 +199,19 @@ def _judge_fixture(
         reason = "; ".join(unanswered.values())
         return Outcome("parity", name, fixture, Verdict.NOT_RUN, reason=reason, measures=measures)
     if not measures["elements"]:
-        return Outcome.inconclusive("parity", name, fixture, "no oracle gave a quantity of this kernel")
+        return Outcome.inconclusive("parity", name, fixture, "no oracle returned a quantity of this kernel")
     return Outcome.judge("parity", name, fixture, findings, strict=subject.strict, measures=measures)
 
 
 def _both_bounds(quantity: Quantity, other: Tracked) -> np.ndarray:
-    """The sum of both bounds. An exact result was still rounded once, to the format it is stored in."""
+    """The sum of both bounds. An exact quantity's result is still rounded once, to its storage format."""
     if not quantity.exact or quantity.dtype is None:
         return quantity.bound + other.bound
     return np.abs(round_to(quantity.dtype, other.value) - other.value) + 2 * other.bound
 
 
 def _compare(one: Ran, pair: _Disagreement, repeat: str) -> list[Finding]:
-    """A finding when an element is farther from the oracle's than both bounds allow."""
+    """A finding if an element differs from the oracle's by more than both bounds allow."""
     case, name = one.run.case, pair.quantity.name
     joint = Quantity(name, pair.other.value, _both_bounds(pair.quantity, pair.other))
     wrong = outside_bound(joint, pair.seen)

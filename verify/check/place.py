@@ -1,4 +1,4 @@
-"""An address in the words of a contract: a buffer and its element, live or dead, or how far from it."""
+"""Describes an address in a contract's terms: a buffer and its element, live or dead, or the distance."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from verify.contract.model import Buffer, Case
 from verify.wire.spans import allocation_bytes
 
 REACH = 1 << 40
-"""Bytes past a buffer's end up to which an address is told relative to it: an offset that lost 32 bits."""
+"""Bytes past a buffer's end within which an address is described by it: an offset may have lost 32 bits."""
 
 NEAR = 1 << 20
 """The same before its start."""
 
 _NAMED = re.compile(r"[A-Za-z_]\w* \+ \d")
-"""The CPU device has named a variable of the kernel already: a ``__device__`` symbol, say."""
+"""An address for which the CPU device has already named a variable, such as a ``__device__`` symbol."""
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 
 
 def place_of(case: Case, bases: Mapping[str, int], address: str) -> str:
-    """Where an address lies among a run's buffers, empty where it belongs to none.
+    """The location of an address among a run's buffers, empty if it belongs to none.
 
-    bases: the device address of each buffer's first byte. address: text whose last hexadecimal number it is.
+    bases: the device address of each buffer's first byte. address: text that ends with the address.
     """
     found = _ADDRESS.findall(address)
     if not found or _NAMED.match(address):
@@ -36,7 +36,7 @@ def place_of(case: Case, bases: Mapping[str, int], address: str) -> str:
 
 
 def _place(case: Case, buffer: Buffer, offset: int) -> tuple[int, str] | None:
-    """(distance, words) of a byte offset from a buffer's first byte; None where it is too far to mean it."""
+    """(distance, description) of a byte offset from a buffer's first byte; None if it is too far away."""
     shape, strides = case.shape(buffer), case.strides(buffer)
     itemsize = format_of(case.dtype(buffer)).itemsize
     size = allocation_bytes(shape, strides, itemsize)
@@ -53,7 +53,7 @@ def _place(case: Case, buffer: Buffer, offset: int) -> tuple[int, str] | None:
 
 
 def element_at(shape: Sequence[int], strides: Sequence[int], offset: int) -> tuple[int, ...] | None:
-    """Index of the element that lies ``offset`` elements from the first; None for padding between rows."""
+    """Index of the element at ``offset`` elements from the first; None for padding between rows."""
     index = [0] * len(shape)
     for axis in sorted((a for a in range(len(shape)) if shape[a] > 1), key=lambda a: -strides[a]):
         index[axis] = min(offset // strides[axis], shape[axis] - 1) if strides[axis] else 0

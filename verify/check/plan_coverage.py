@@ -1,4 +1,4 @@
-"""Checks the plan itself: its fields are what is promised, its split boundaries cover the live band once."""
+"""Checks the plan itself: its fields are as promised, and its splits cover the live band exactly once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from verify.finding.kind import FaultKind
 
 
 def boundary_findings(subject: Subject, case: Case, repeat: str) -> Iterator[Finding]:
-    """A finding for each batch row whose boundaries do not ascend from the band's low edge to its end."""
+    """A finding for each batch row whose boundaries do not ascend."""
     plan, batch = case.contract.plan, case.contract.batch
     if plan is None or plan.boundaries is None or batch is None:
         return
@@ -30,7 +30,7 @@ def boundary_findings(subject: Subject, case: Case, repeat: str) -> Iterator[Fin
 
 
 def field_findings(subject: Subject, case: Case, repeat: str) -> Iterator[Finding]:
-    """A finding for each field of the plan that is not what the contract says it is."""
+    """A finding for each plan field that differs from the contract's expression for it."""
     plan = case.contract.plan
     for name, expression in plan.promised.items() if plan is not None else ():
         promised = case.evaluate(expression)

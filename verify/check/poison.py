@@ -1,4 +1,4 @@
-"""poison: outputs do not depend on what dead slots, padding, workspace, prior output, shared memory hold."""
+"""poison: outputs do not depend on dead slots, padding, workspace, prior output or stale shared memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from verify.oracle.expectation import OracleError
 
 
 def check_poison(subject: Subject) -> list[Outcome]:
-    """One outcome a fixture: every fill gives the same bits (or stays within the contract's drift)."""
+    """One outcome per fixture: every fill gives the same bits (or stays within the contract's drift)."""
     runs = {f: runs_for("poison", cases) for f, cases in subject.cases.items()}
     ran = subject.execute(run for fixture_runs in runs.values() for run in fixture_runs)
     return [_judge_fixture(subject, f, [ran[r.id] for r in fixture_runs]) for f, fixture_runs in runs.items()]
@@ -41,9 +41,9 @@ def _judge_fixture(subject: Subject, fixture: str, ran: list[Ran]) -> Outcome:
 
 
 def _judge_group(subject: Subject, group: list[Ran], repeat: str) -> list[Finding]:
-    """Each fill of one case against the bound, and all of them against the first, bit for bit.
+    """Compare each fill of one case with the bound, and all of them with the first, bit for bit.
 
-    Against the bound as well: when NaN leaks, it is the first fill that is wrong and the others that differ.
+    With the bound too: if NaN leaks, the first fill is wrong, and the others differ from it.
     """
     findings = []
     for one in group:
@@ -79,7 +79,7 @@ def _differences(subject: Subject, base: Ran, other: Ran, repeat: str) -> list[F
                     f"in dead bytes and {seen[1][buffer.name][at]:.9g} with {other.run.fills.dead}; "
                     f"{int(differs.sum())} of {differs.size} elements differ",
                     "the same bits whatever dead slots, padding, workspace, prior output and shared memory "
-                    "hold",
+                    "contain",
                     where=coordinates(case, buffer.name, at),
                     repeat=repeat,
                 )

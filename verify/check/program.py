@@ -1,4 +1,4 @@
-"""Judges any CUDA program on the CPU device: its exit code is the verdict over what the checks reported.
+"""Judges any CUDA program on the CPU device: the exit code is the verdict on the checks' reports.
 
 Used by ``verify sanitize --device cpu -- ./program``.
 """
@@ -35,11 +35,11 @@ CUT_SHORT = "cut short"
 
 @dataclass(frozen=True)
 class ProgramReport:
-    """How a program ended and what was found in it.
+    """How a program ended, and the findings in it.
 
-    exit_code: what the command should end with. program_code: the program's own status, negative for a
-    signal. reason: why there is no verdict, one line, empty when there is one. report: None when the program
-    left none. tools: what was to be checked. notes: what the reader must know besides.
+    exit_code: for the command to exit with. program_code: the program's own status, negative for a signal.
+    reason: one line that says why there is no verdict, empty if there is one. report: None if the program
+    wrote none. tools: the requested checks. notes: further lines for the reader.
     """
 
     command: tuple[str, ...]
@@ -63,9 +63,9 @@ def run_program(
 ) -> ProgramReport:
     """Run a program, or compile and run a ``.cu`` file, with its arguments.
 
-    nvcc_flags: for a ``.cu`` only. environment: the program's, by default this process's. stdout, stderr: as
-    subprocess takes them. Exit code: ``error_exitcode`` with findings, 3 when nothing was verified, else the
-    program's own (128 + n for signal n).
+    nvcc_flags: only for a ``.cu`` file. environment: the program's, by default this process's. stdout,
+    stderr: as for subprocess. Exit code: ``error_exitcode`` with findings, 3 if nothing was verified, else
+    the program's own (128 + n for signal n).
     """
     chosen = options or ProgramOptions()
     argv, base = tuple(command), dict(os.environ if environment is None else environment)
@@ -85,7 +85,7 @@ def run_program(
     ) as error:
         return ProgramReport(argv, ExitCode.NOT_VERIFIED, None, str(error))
     judged = replace(_judged(argv, done, chosen), notes=done.end.notes)
-    # A program that takes an interrupt as a wish, and ends well, is judged as any other.
+    # A program that handles the interrupt and exits normally is judged like any other.
     if done.end.interrupts and done.end.code < 0 and not (done.report is not None and done.report.errors):
         return replace(judged, exit_code=128 + signal.SIGINT, reason="interrupted")
     return judged
@@ -96,7 +96,7 @@ def _judged(argv: tuple[str, ...], done: ProgramRun, options: ProgramOptions) ->
     code, report = done.end.code, done.report
     own = code if code >= 0 else 128 - code
     if not options.tools:
-        # Nothing was to be checked, so nothing is found: the program is what counts.
+        # No check was requested, so only the program's own status counts.
         refusal = report.refusal if report is not None else ""
         ends_with = ExitCode.NOT_VERIFIED if refusal else own
         return ProgramReport(argv, ends_with, code, refusal, report, options.tools)
@@ -105,14 +105,14 @@ def _judged(argv: tuple[str, ...], done: ProgramRun, options: ProgramOptions) ->
         return ProgramReport(argv, ExitCode.NOT_VERIFIED, code, reason, report, options.tools)
     if report is not None and (report.errors or (options.strict and report.warnings)):
         return ProgramReport(argv, options.error_exitcode, code, reason, report, options.tools)
-    # A program that was ended, and one that failed, keep the status that says so.
+    # A program that was killed, or that failed, keeps the status that shows it.
     if not reason or (own and reason.startswith(CUT_SHORT)):
         return ProgramReport(argv, own, code, reason, report, options.tools)
     return ProgramReport(argv, ExitCode.NOT_VERIFIED, code, reason, report, options.tools)
 
 
 def _not_verified(done: ProgramRun, options: ProgramOptions) -> str:
-    """Why the findings, or their absence, are not the whole truth; empty when they are."""
+    """Why the findings, or their absence, may be incomplete; empty if they are complete."""
     end, report, cut_off = done.end, done.report, done.cut_off
     if report is not None and report.refusal:
         return report.refusal
@@ -120,19 +120,19 @@ def _not_verified(done: ProgramRun, options: ProgramOptions) -> str:
         return end.escaped
     if report is None:
         if end.code < 0:
-            return f"the program died before its report ({signal_name(-end.code)})"
+            return f"the program crashed before its report ({signal_name(-end.code)})"
         if cut_off:
-            return "the program ended by _exit, or was killed, before its report"
+            return "the program called _exit, or was killed, before its report"
         return "the program never used the CUDA runtime"
     if report.cut_short or end.code < 0:
         return f"{CUT_SHORT} by {report.cut_short or signal_name(-end.code)}"
     if cut_off:
-        return "a process of the program ended by _exit, by exec, or was killed, before its report"
+        return "a process of the program called _exit or exec, or was killed, before its report"
     if report.launches == 0:
         return "no kernel ran, so nothing was verified"
     if options.kernel_name and report.named_launches == 0:
         ran = ", ".join(report.other_kernels)
-        return f"--kernel-name {options.kernel_name}: no kernel that ran has this in its name ({ran})"
+        return f"--kernel-name {options.kernel_name}: no kernel that ran matches this name ({ran})"
     if report.log_lost:
         return f"--log-file {options.log_file}: {report.log_lost}"
     return ""

@@ -1,8 +1,9 @@
-"""Bad input as runs: a base case with what a refusal changes, and what a right launcher does with it.
+"""Runs with bad input: a base case with a refusal's changes, and the judgement of the launcher's reaction.
 
-A call that two guards refuse proves neither of them. So what depends on the changed values by default changes
-with them (strides with a head dimension, say), and the workspace is as large as the launcher's own plan wants
-it for the bad input: a plan that has lost its guard answers, and then nothing else is wrong with the call.
+A call that two guards reject proves neither of them. So defaults that depend on the changed values change
+with them (such as strides with a head dimension), and the workspace is as large as the launcher's own plan
+requires for the bad input: if the plan function has lost its guard, it answers, and nothing else is wrong
+with the call.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from verify.harness.plan import PlanError
 from verify.wire.run import Fill, Fills, Run
 
 MOST_ROWS = 1 << 12
-"""Entries of a list that follows the batch, at most: the call is refused before anybody reads them."""
+"""Largest length of a list that follows the batch: the call is rejected before it is read."""
 
 
 def refusal_runs(subject: Subject, fill: Fill) -> dict[str, list[Run]]:
-    """The refusals' runs by the fixture whose outcome tells of them.
+    """The refusals' runs by the fixture whose outcome includes them.
 
-    A refusal starts from the fixture that it names, or from the contract's first, for what is bad about one
-    shape may be right for another. It is told with that fixture, or with the first of those selected.
+    A refusal is based on the fixture that it names, or on the contract's first, since what is bad for one
+    shape may be valid for another. It is reported with that fixture, or with the first selected one.
     """
     runs: dict[str, list[Run]] = {fixture: [] for fixture in subject.cases}
     cases = [
@@ -59,15 +60,15 @@ def refusal_runs(subject: Subject, fill: Fill) -> dict[str, list[Run]]:
 
 
 def base_of(refusal: Refusal, bases: Mapping[str, tuple[Fixture, Case]]) -> tuple[Fixture, Case]:
-    """What a refusal starts from, of a contract's bases, which are in file order."""
+    """The fixture and case that a refusal is based on; the contract's bases are in file order."""
     named = (base for name, base in bases.items() if refusal.fixture in (name, family_of(name)))
     return next(named, next(iter(bases.values())))
 
 
 def refused_case(base: Case, fixture: Fixture, refusal: Refusal) -> Case:
-    """The base case with the refusal's symbols, and with those that by default depend on them.
+    """The base case with the refusal's symbols, and with the defaults that depend on them.
 
-    Lists of one entry a batch row follow the batch. Raises FixtureError for symbols that no buffer can have.
+    Lists with one entry per batch row follow the batch. Raises FixtureError if a buffer cannot be evaluated.
     """
     contract = base.contract
     changed = {
@@ -95,13 +96,13 @@ def refused_case(base: Case, fixture: Fixture, refusal: Refusal) -> Case:
 
 
 def with_fitting_arrays(case: Case) -> Case:
-    """Without the arrays whose view has another shape or element type now: the call never reads them."""
+    """Drop arrays whose view now has another shape or element type: the call never reads them."""
     arrays = {n: a for n, a in case.arrays.items() if _fits(case, case.contract.buffer(n), a)}
     return replace(case, arrays=arrays)
 
 
 def _offers(subject: Subject, cases: Sequence[Case]) -> Sequence[Mapping[str, int]]:
-    """The launcher's plan for each case, empty where it refuses; a plan that dies of one is asked singly."""
+    """The launcher's plan for each case, empty if rejected; if one crashes the query, each is asked alone."""
     asked = [case.symbols for case in cases]
     try:
         return subject.offers(asked)
@@ -122,7 +123,7 @@ def _fits(case: Case, buffer: Buffer, array: np.ndarray) -> bool:
 
 
 def refusal_findings(subject: Subject, ran: Ran, repeat: str) -> list[Finding]:
-    """What the launcher did wrong with one bad input."""
+    """The launcher's faults with one bad input."""
     output, run = ran.output, ran.run
     assert output is not None
     name = run.id.partition(".refuse-")[2]
@@ -161,7 +162,7 @@ def refusal_findings(subject: Subject, ran: Ran, repeat: str) -> list[Finding]:
 
 
 def _changes(refusal: Refusal, run: Run) -> str:
-    """What the refusal changed, for a person."""
+    """The refusal's changes, in words."""
     parts = [f"{symbol} = {run.case.symbols[symbol]}" for symbol in refusal.symbols]
     parts += [f"{buffer} is null" for buffer in refusal.null]
     parts += [f"{buffer} moved by {count} bytes" for buffer, count in refusal.misalign.items()]

@@ -1,4 +1,4 @@
-"""memcheck, initcheck, racecheck, synccheck: a tool over all cases in one process, then each suspect alone.
+"""memcheck, initcheck, racecheck, synccheck: a tool on all cases in one process, then each suspect alone.
 
 A tool's record does not name the run it belongs to, so the process over all cases is the fast path: when it
 reports nothing and proves that it looked, every fixture is clean. Otherwise each suspect run is repeated in a
@@ -27,35 +27,35 @@ from verify.finding.finding import Finding, Outcome, Severity, Verdict
 from verify.wire.run import Run
 
 PROCESSES = max(2, min(8, os.cpu_count() or 2))
-"""Suspects repeated at once, all tools together: most of a tool's time is its start."""
+"""Suspects repeated concurrently, over all tools: most of a tool's time is its startup."""
 
 SANITIZER = "compute-sanitizer"
-"""A GPU's tools among a device's versions; the CPU device has none."""
+"""The key of the tools' version among a device's versions; the CPU device has none."""
 
 SLOWDOWN = 2.5
-"""A run under a tool may take this many times as long as a native one before it counts as a hang."""
+"""The time limit of a run under a tool as a multiple of a native run's."""
 
 FEW_RECORDS, MOST_RECORDS = 500, 2_000
-"""Records printed of all cases together, which only say that there is something, and of one case alone.
+"""Records printed for all cases together, which only show that there is a fault, and for one case alone.
 
 Racecheck gives a record for each byte, so one missing barrier can print gigabytes; the summary line still
-counts all, and a log that holds fewer than it counts is never clean.
+counts all, and a log with fewer records than its summary counts is never clean.
 """
 
-_DEAD = "the contract says that these bytes are dead: an element outside live=, or padding between rows"
+_DEAD = "the contract declares these bytes dead: an element outside live=, or padding between rows"
 
 PROMISED: Mapping[Tool, str] = {
-    "memcheck": "no byte outside its own buffer is touched; under the strict rule no dead byte either",
-    "initcheck": "nothing depends on what was not written",
-    "racecheck": "two threads touch one byte, one of them writing, only with a barrier between them",
-    "synccheck": "every thread that a barrier or mask names reaches it",
+    "memcheck": "no byte outside a buffer is accessed; under the strict rule no dead byte either",
+    "initcheck": "nothing depends on unwritten memory",
+    "racecheck": "two threads access the same byte, one of them writing, only with a barrier in between",
+    "synccheck": "every thread that a barrier or mask includes reaches it",
 }
 
 
 def check_tools(subject: Subject, tools: Sequence[Tool]) -> list[Outcome]:
-    """One outcome for each tool and fixture, the tools side by side.
+    """One outcome for each tool and fixture; the tools run concurrently.
 
-    Where a device lets several tools look on in one run, those that run the same runs do.
+    If the device lets several tools observe one run, tools with the same runs share them.
     """
     groups: dict[object, list[Tool]] = {}
     for tool in tools:
@@ -108,7 +108,7 @@ def check_group(subject: Subject, tools: Sequence[Tool], alone: Executor, seed: 
     batch = under(every, "batch")
     suspects = _suspects(every, batch)
     if suspects:
-        subject.progress(f"{subject.contract.name}: {', '.join(tools)} repeats {len(suspects)} runs alone")
+        subject.progress(f"{subject.contract.name}: {', '.join(tools)}: repeating {len(suspects)} runs alone")
     executions: dict[str, Execution] = dict.fromkeys((run.id for run in every), batch)
     executions |= zip(
         (run.id for run in suspects),
@@ -116,7 +116,7 @@ def check_group(subject: Subject, tools: Sequence[Tool], alone: Executor, seed: 
         strict=True,
     )
     for run in suspects:
-        # Tools side by side share the memory: what did not fit beside others may fit alone.
+        # Concurrent tools share the memory: a run that did not fit may fit alone.
         if executions[run.id].results[run.id].status is RunStatus.REFUSED_MEMORY:
             executions[run.id] = under([run], run.id)
     outcomes = []
@@ -133,7 +133,7 @@ def check_group(subject: Subject, tools: Sequence[Tool], alone: Executor, seed: 
             if found is not None:
                 carried.append(found)
             else:
-                general.append(f"{tool} over all cases reported what no case alone repeats: {lost.message}")
+                general.append(f"{tool} on all cases reported what no single case reproduces: {lost.message}")
         outcomes += [
             _judge(subject, tool, fixture, fixture_runs, executions, batch, general, carried, seed)
             for fixture, fixture_runs in runs.items()
@@ -152,26 +152,25 @@ def _records_of_first(
     known: dict[int, Execution],
     count: int,
 ) -> list[ToolRecord]:
-    """What a tool reports over the first ``count`` runs in one process."""
+    """A tool's records for the first ``count`` runs in one process."""
     if count not in known:
         known[count] = under(runs[:count], f"first-{count}")
     return _records(tool, known[count])
 
 
 def _undirtied(run: Run) -> Run:
-    """Without the pre-kernel that dirties shared memory: a tool sees the read itself."""
+    """The run without the pre-kernel that fills shared memory: a tool sees the read itself."""
     return replace(run, fills=replace(run.fills, shared=None))
 
 
 def _suspects(runs: Sequence[Run], batch: Execution) -> list[Run]:
-    """Runs whose verdict the batch does not give.
+    """Runs whose verdict does not follow from the batch.
 
-    A record may be any run's. Without one, only what did not end well is suspect, unless the process that
-    died leaves the others in doubt; a doubt although every run ended well is the tool's own, and repeats
-    would only repeat it.
+    A record may belong to any run. Without records, only failed runs are suspect, unless a crashed process
+    leaves the others in doubt; a doubt although every run succeeded is the tool's own, and would only recur.
     """
     statuses = {run.id: batch.results[run.id].status for run in runs}
-    # A run that hung is only repeated for the sake of what the tool may have said of it.
+    # A hung run is only repeated if the tool may have reported something about it.
     idle = (RunStatus.LEFT_OUT,) if batch.records else (RunStatus.LEFT_OUT, RunStatus.TIMEOUT)
     tried = [run for run in runs if statuses[run.id] not in idle]
     if all(statuses[run.id] is RunStatus.NOT_RUN for run in tried):
@@ -182,14 +181,14 @@ def _suspects(runs: Sequence[Run], batch: Execution) -> list[Run]:
 
 
 def _unrepeated(tool: Tool, batch: Execution, alone: Sequence[Execution]) -> list[ToolRecord]:
-    """Records of the batch in a function (or of a kind) that no run alone reports: they must not get lost."""
+    """Records of the batch whose function (or kind) no single run reports; they must not get lost."""
     seen = {record_key(r) for execution in alone for r in _records(tool, execution)}
     lost = {record_key(r): r for r in reversed(_records(tool, batch)) if record_key(r) not in seen}
     return list(lost.values())
 
 
 def _records(tool: Tool, execution: Execution) -> list[ToolRecord]:
-    """The tool's own records, and for memcheck what is no tool's: runtime calls that failed."""
+    """The tool's own records, and for memcheck also failed runtime calls, which belong to no tool."""
     also = ("api",) if tool == "memcheck" else ()
     return [record for record in execution.records if record.tool in (tool, *also)]
 
@@ -197,7 +196,7 @@ def _records(tool: Tool, execution: Execution) -> list[ToolRecord]:
 def _under(
     subject: Subject, tools: Sequence[Tool], seed: int, runs: Sequence[Run], name: str, again: bool = False
 ) -> Execution:
-    """One process under the tools, without the records that are known false alarms of its version."""
+    """Execute runs in one process under the tools; known false alarms are removed from the records."""
     options = {ALSO: ",".join(tools[1:])} if len(tools) > 1 else {}
     if seed:
         options[SEED] = str(seed)
@@ -226,9 +225,9 @@ def _judge(
     carried: Sequence[Carried],
     seed: int,
 ) -> Outcome:
-    """Findings first; without an error among them, every reason why silence proves nothing.
+    """The verdict: findings first; without an error among them, the reasons why no records prove nothing.
 
-    general: doubts that hold for every fixture. carried: what shows only after other calls, of any fixture.
+    general: doubts about every fixture. carried: records that need preceding calls, of any fixture.
     """
     own = {run.id for run in runs}
     findings = [
@@ -251,7 +250,7 @@ def _judge(
         elif result.status is RunStatus.NOT_RUN:
             short.append(result.error or execution.doubt)
         elif result.status is not RunStatus.DONE and not records:
-            doubts.append(f"{run.case.id} under {tool}: {result.error}, and {tool} reports nothing")
+            doubts.append(f"{run.case.id} under {tool}: {result.error}, and {tool} reported nothing")
         elif execution.doubt and not records:
             doubts.append(f"{run.case.id}: {execution.doubt}")
     doubts += general
@@ -270,10 +269,10 @@ def _of(runs: Sequence[Run], executions: Mapping[str, Execution]) -> list[Execut
 
 
 def distinct_faults(records: Iterable[ToolRecord]) -> list[ToolRecord]:
-    """The records that say something of their own.
+    """The records without those that follow from others.
 
-    A racecheck analysis record sums up hazard records: it is left out when one at its line is there. A failed
-    CUDA call after an invalid access is that access's consequence.
+    A racecheck analysis record sums up hazard records, so it is dropped if there is one at its line. A failed
+    CUDA call after an invalid access is a consequence of that access.
     """
     listed = list(records)
     hazards = {r.source for r in listed if "hazard" in r.kind}
@@ -296,7 +295,7 @@ def _finding(
     seed: int,
     *more: tuple[str, str],
 ) -> Finding:
-    """fixture: the one that repeats it, None where it takes them all. bases: where the run's buffers lie."""
+    """fixture: the one that reproduces it, None if all are needed. bases: the run's buffer addresses."""
     where = f"thread {record.thread} of block {record.block}" if record.block and record.thread else ""
     called = [("called at", ", from ".join(map(str, record.inlined_at)))] if record.inlined_at else []
     scheduled = [(SCHEDULE, str(seed))] if seed else []

@@ -1,4 +1,4 @@
-"""Schedules: on the CPU device the same runs under other seeds, whose outputs must be the same bits."""
+"""Schedules: the same runs under other seeds on the CPU device, which must give the same bits."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from verify.wire.pack import RunOutput, read_output
 from verify.wire.run import Run
 
 SEEDS = (1, 2, 3)
-"""Schedules beside the usual one (seed 0): other orders of blocks, warps and the lanes of an atomic."""
+"""Schedules in addition to the default (seed 0): other orders of blocks, warps and the lanes of an atomic."""
 
 FURTHER_SEEDS = (4, 5, 6, 7, 8)
-"""Tried as well where a kernel has atomics: two orders of a float sum often give the same bits."""
+"""Tried too if a kernel has atomics: two orders of a float sum often give the same bits."""
 
 _ORDERS = "in whatever order blocks, warps and atomics run"
 
@@ -61,8 +61,8 @@ def _shared(output: RunOutput | None, usual: RunOutput | None) -> RunOutput | No
 
 
 def schedule_findings(subject: Subject, usual: Ran, others: Mapping[int, Ran], repeat: str) -> list[Finding]:
-    """A finding for each output that differs from the usual schedule's under some seed, by more than the
-    contract's drift where it has one.
+    """A finding for each output that differs under some seed from the default schedule's, by more than the
+    contract's drift.
     """
     findings = []
     assert usual.output is not None

@@ -1,4 +1,4 @@
-"""How a finding is shown again: which runs do it, and what in their end is the finding."""
+"""How a finding is reproduced: by which runs, and what in their results is the finding."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCHEDULE = "schedule"
 
 @dataclass(frozen=True)
 class Showing:
-    """runs: what the pack holds. judged: the runs whose outputs are held against their bounds.
+    """runs: the runs of the pack. judged: the runs whose outputs are compared with their bounds.
 
     same: runs whose outputs must have the same bits, the first against each other one. row: of them, (row,
     rows) of a batch that the others are alone. schedule: the seed that the runs are scheduled by. seed: of a
@@ -41,20 +41,20 @@ class Showing:
 
 
 Shows = Callable[[Finding, Case, Mapping[str, Run], Mapping[str, Mapping[str, Case]]], Showing]
-"""What shows a finding of a case: from the session's native runs by id, and the cases of all fixtures."""
+"""How to reproduce a finding of a case, given the session's native runs by id and all fixtures' cases."""
 
 
 def by_suite(
     finding: Finding, case: Case, executed: Mapping[str, Run], cases: Mapping[str, Mapping[str, Case]]
 ) -> Showing:
-    """The suite alone can show it; the folder holds the case."""
+    """Only the suite can reproduce it; the folder holds the case."""
     return Showing(tuple(_once(case, executed)), suite=True)
 
 
 def by_matrix(
     finding: Finding, case: Case, executed: Mapping[str, Run], cases: Mapping[str, Mapping[str, Case]]
 ) -> Showing:
-    """For a check whose runs are the matrix's own: these."""
+    """For a check whose runs are those of the matrix."""
     if finding.kind == FaultKind.SPLITS:
         return by_suite(finding, case, executed, cases)
     return _plain(finding, case, executed, cases)
@@ -63,7 +63,7 @@ def by_matrix(
 def by_session(
     finding: Finding, case: Case, executed: Mapping[str, Run], cases: Mapping[str, Mapping[str, Case]]
 ) -> Showing:
-    """For a check with runs of its own: the run that the finding names, or those of its mode."""
+    """For a check with runs of its own: the run that the finding names, or the runs of its mode."""
     mine = [run for run in executed.values() if run.case is case]
     once = _once(case, executed)
     details = dict(finding.details)
@@ -105,7 +105,7 @@ def _judged(runs: Iterable[Run]) -> Showing:
 def _plain(
     finding: Finding, case: Case, by_id: Mapping[str, Run], cases: Mapping[str, Mapping[str, Case]]
 ) -> Showing:
-    """The check's own runs of the case; all that come before them as well where it takes these."""
+    """The check's own runs of the case, and all preceding ones if the finding needs them."""
     own = runs_for(finding.check, {case.profile: case})
     runs = own
     if CALLS_BEFORE in dict(finding.details):
@@ -123,7 +123,7 @@ def _plain(
 
 
 def _row(finding: Finding, by_id: Mapping[str, Run]) -> Showing:
-    """A row alone, against its batch where the two must have the same bits, else against its own bound."""
+    """A row alone, compared with its batch if both must have the same bits, else with its own bound."""
     details = dict(finding.details)
     alone = by_id[details["alone"]]
     if "batch" not in details:

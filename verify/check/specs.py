@@ -1,4 +1,4 @@
-"""The list of checks: what the suite knows of a check by its name; matrix.toml has its runs."""
+"""The list of checks with their properties; matrix.toml has their runs."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ Check = Callable[[Subject], list[Outcome]]
 class CheckSpec:
     """One check.
 
-    function: its outcomes for a subject. shows: which runs show a finding of it again. tool: the checking
-    tool that it is; tools are run together. needs: what a device must be able to do. usual: run when no check
-    is named. beside: runs beside the checks that are not, since it waits for a device while they compute; the
-    others' findings have their repeat line tried.
+    function: its outcomes for a subject. shows: how its findings are reproduced. tool: the checking tool that
+    it uses; tools are run together. needs: the capability that a device must have. usual: run if no check is
+    named. beside: runs concurrently with the other checks, since it waits for a device while they compute;
+    the repeat lines of the others' findings are tried.
     """
 
     name: str
@@ -40,7 +40,7 @@ class CheckSpec:
     beside: bool = False
 
     def runs_on(self, device: Device | None) -> bool:
-        """Whether a device can do it; without a device, whether every one can."""
+        """Whether a device supports it; without a device, whether every device does."""
         if device is None:
             return self.needs is None
         if self.tool is not None:
@@ -61,7 +61,7 @@ SPECS = (
     CheckSpec("launch", check_launch, by_session),
     CheckSpec("parity", check_parity, by_suite, usual=False),
 )
-"""Every check, in the order in which reports list them."""
+"""All checks, in the order of reports."""
 
 CHECKS = tuple(spec.name for spec in SPECS)
 
@@ -70,10 +70,10 @@ _BY_NAME = {spec.name: spec for spec in SPECS}
 
 
 def spec_of(check: str) -> CheckSpec:
-    """The check of that name. Raises KeyError for a name that no check has."""
+    """The check of that name. Raises KeyError for an unknown name."""
     return _BY_NAME[check]
 
 
 def usual_checks(device: Device | None) -> tuple[str, ...]:
-    """The checks that are run on a device when none is named."""
+    """The checks that are run on a device if none is named."""
     return tuple(spec.name for spec in SPECS if spec.usual and spec.runs_on(device))

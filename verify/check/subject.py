@@ -13,7 +13,7 @@ from verify.check.hangs import NATIVE, Hangs
 from verify.check.pace import Pace
 from verify.contract.model import Case, Contract
 from verify.device.interface import Capability, Device, Execution, Job, RunResult, RunStatus, Tool
-from verify.fixture.resolve import PlanQuestion, ResolvedFixture
+from verify.fixture.resolve import PlanQuery, ResolvedFixture
 from verify.fixture.schema import Fixture
 from verify.oracle.expectation import Quantity, expect
 from verify.wire.pack import CaseFiles, RunOutput, read_output, write_pack
@@ -22,11 +22,11 @@ from verify.wire.run import Run
 RUN_SECONDS = "VERIFY_RUN_SECONDS"
 
 MOST_SECONDS = 1_000_000
-"""Eleven days. A run without a limit would hang a CI that nobody looks at."""
+"""Eleven days. A run without a limit could hang an unattended CI."""
 
 
 def run_seconds() -> float:
-    """What one run may take before its process is ended and the run is a hang: VERIFY_RUN_SECONDS, or 120."""
+    """The time limit of one run, after which it counts as hung: VERIFY_RUN_SECONDS, or 120."""
     text = os.environ.get(RUN_SECONDS, "120")
     try:
         seconds = float(text)
@@ -39,7 +39,7 @@ def run_seconds() -> float:
 
 @dataclass(frozen=True)
 class Ran:
-    """One run's end, with its outputs when it is DONE."""
+    """One run's result, with its outputs if it is DONE."""
 
     run: Run
     result: RunResult
@@ -47,13 +47,13 @@ class Ran:
 
     @property
     def done(self) -> bool:
-        """The run ended well and the marker proves that the kernel ran."""
+        """Whether the run succeeded and has outputs."""
         return self.result.status is RunStatus.DONE and self.output is not None
 
 
 @dataclass
 class Subject:
-    """What every check is given.
+    """The input of every check.
 
     cases: fixture -> profile -> case, in file order. folder: scratch for packs and outputs, emptied by the
     caller. argument: how the kernel is named on a command line (its name, or the path of a user's contract).
@@ -74,9 +74,9 @@ class Subject:
     seeds: int = 0
     progress: Callable[[str], None] = lambda _: None
     environment: Mapping[str, str] = field(default_factory=dict)
-    plans: PlanQuestion = lambda asked: [{} for _ in asked]
+    plans: PlanQuery = lambda asked: [{} for _ in asked]
     suppressed: set[str] = field(default_factory=set)
-    offers: PlanQuestion = lambda asked: [{} for _ in asked]
+    offers: PlanQuery = lambda asked: [{} for _ in asked]
     bases: Mapping[str, tuple[Fixture, Case]] = field(default_factory=dict)
     _expected: dict[str, Mapping[str, Quantity]] = field(default_factory=dict)
     _ran: dict[str, Ran] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class Subject:
 
     def __post_init__(self) -> None:
         self._files = CaseFiles(self.folder / "cases")
-        self._hangs.tools_tell = self.can(Capability.PARTIAL_RECORDS)
+        self._hangs.tools_report = self.can(Capability.PARTIAL_RECORDS)
 
     def can(self, capability: Capability) -> bool:
         """Whether the subject's device has a capability."""
@@ -99,9 +99,9 @@ class Subject:
         return self._expected[case.id]
 
     def execute(self, runs: Iterable[Run]) -> dict[str, Ran]:
-        """Native executions, one process for all of them; a run already done in this session is not repeated.
+        """Execute runs natively, in one process; a run already executed in this session is not repeated.
 
-        Two checks that ask for the same run share it: its id names case, mode and fills.
+        Checks that request the same run share it: its id identifies case, mode and fills.
         """
         wanted = {run.id: run for run in runs}
         fresh = [run for run in wanted.values() if run.id not in self._ran]
@@ -116,7 +116,7 @@ class Subject:
         return {run_id: self._ran[run_id] for run_id in wanted}
 
     def executed(self) -> tuple[Run, ...]:
-        """The native runs done so far in this session."""
+        """The native runs executed so far in this session."""
         return tuple(ran.run for ran in self._ran.values())
 
     def start(
@@ -128,13 +128,12 @@ class Subject:
         timeout: float | None = None,
         again: bool = False,
     ) -> Execution:
-        """One job on the device: writes the pack under ``folder/name`` and executes it.
+        """Execute one job on the device, with its pack under ``folder/name``.
 
-        After a run that did not end, those that would wait as long are left out (:mod:`verify.check.hangs`),
-        unless they are asked for ``again``.
+        After a hang, runs that would wait as long are skipped (:mod:`verify.check.hangs`), unless ``again``.
         """
         lane, by_id = tool or NATIVE, {run.id: run for run in runs}
-        measured = RUN_SECONDS not in os.environ  # or its limit is what was asked for
+        measured = RUN_SECONDS not in os.environ  # otherwise the user's limit applies
 
         def skip(run: str, ends: Mapping[str, RunResult]) -> str:
             self._hangs.note(lane, runs, ends)
@@ -144,7 +143,7 @@ class Subject:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         pack = write_pack(folder / "pack", runs, self._files)
-        # Under a tool the dirtying of shared memory costs seconds and proves nothing: the tool itself looks.
+        # Under a tool, filling shared memory costs seconds and is useless: the tool sees the read itself.
         quick = {"VERIFY_KEEP_SHARED": "1"} if tool else {}
         job = Job(
             binary=self.binary,
@@ -164,7 +163,7 @@ class Subject:
         return execution
 
     def repeat_command(self, check: str, fixture: str) -> str:
-        """The command line that repeats one check on one fixture."""
+        """The command line that reproduces one check on one fixture."""
         return (
             f"python -m verify run {self.argument} -k {fixture} --check {check} --device {self.device.name}"
         )

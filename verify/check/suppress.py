@@ -1,4 +1,4 @@
-"""Known false alarms as data (``suppressions.toml``): each with its reason and the day it stops to count."""
+"""Suppresses known false alarms listed in ``suppressions.toml``, each with a reason and an expiry date."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from verify.finding.finding import Finding, Outcome, Severity, SourceLine, Verdi
 
 OWN_FILE = Path(__file__).with_name("suppressions.toml")
 FILE_NAME = OWN_FILE.name
-"""What the file beside a user's contract is called."""
+"""The name of the file beside a user's contract."""
 
 _FIRST: Version = (0,)
 _LAST: Version = (9999,)
@@ -25,17 +25,17 @@ _OPTIONAL = {"kind", "since", "until"}
 
 
 class SuppressionError(ValueError):
-    """A suppression file that cannot be used: one line that names file, entry and field."""
+    """A suppression file cannot be used; one line that names file, entry and field."""
 
 
 @dataclass(frozen=True)
 class Suppression:
     """One known false alarm.
 
-    tool: a check, on whatever device. kernel, kind: regular expressions, searched in the function and kind of
-    what is reported. file: the end of the source path. line: its line, or 0 for all of the file. since,
-    until: first and last compute-sanitizer version that it is for; with one of them, it is for no other
-    device. expires: the last day on which it counts; after it, the record is a finding again.
+    tool: a check, on any device. kernel, kind: regular expressions, searched in the function and kind of the
+    record. file: the end of the source path. line: its line, or 0 for the whole file. since, until: first and
+    last compute-sanitizer version to which it applies; with either, it applies to no other device. expires:
+    the last day on which it applies; afterwards, the record is a finding again.
     """
 
     tool: str
@@ -49,7 +49,7 @@ class Suppression:
     until: Version = _LAST
 
     def covers(self, record: ToolRecord, version: Version | None, today: date) -> bool:
-        """Whether this record is the known false alarm today. version: of compute-sanitizer, where it ran."""
+        """Whether the entry suppresses a record today. version: compute-sanitizer's, if it ran."""
         own = (self.tool, "api") if self.tool == "memcheck" else (self.tool,)
         return (
             record.tool in own
@@ -59,7 +59,7 @@ class Suppression:
         )
 
     def covers_finding(self, finding: Finding, production: Path, today: date) -> bool:
-        """Whether a finding of a check without a tool is the known false alarm; most have no line."""
+        """Whether the entry suppresses a finding of a check without a tool; most of these have no line."""
         return (
             finding.check == self.tool
             and self.holds(None, today)
@@ -71,7 +71,7 @@ class Suppression:
         )
 
     def holds(self, version: Version | None, today: date) -> bool:
-        """Whether the entry counts for a version of compute-sanitizer, or for a device without one."""
+        """Whether the entry applies to a version of compute-sanitizer, or (None) to a device without one."""
         if version is None:
             return today <= self.expires and (self.since, self.until) == (_FIRST, _LAST)
         return (
@@ -99,14 +99,14 @@ def load_suppressions(*files: Path) -> tuple[Suppression, ...]:
 
 
 def suppressions_of(contract_directory: Path) -> tuple[Suppression, ...]:
-    """The entries that hold for a contract: ours, and those beside it. Raises SuppressionError."""
+    """The entries that apply to a contract: ours, and those beside it. Raises SuppressionError."""
     return load_suppressions(OWN_FILE, contract_directory / FILE_NAME)
 
 
 def suppression_notes(
     suppressions: Iterable[Suppression], today: date, outcomes: Sequence[Outcome] = ()
 ) -> tuple[str, ...]:
-    """One line an entry, for every report: in force, expired, or of no use although its check ran."""
+    """One line per entry, for every report: in force, expired, or unused although its check ran."""
     used = {text for outcome in outcomes for text in outcome.suppressed}
     ran = {o.check for o in outcomes if o.verdict is not Verdict.NOT_RUN}
 
@@ -127,7 +127,7 @@ def unsuppressed(
     today: date,
     used: set[str] | None = None,
 ) -> tuple[ToolRecord, ...]:
-    """The records that no suppression covers. used: takes the entries that covered one."""
+    """The records that no suppression covers. used: gets the entries that covered one."""
     kept = []
     for record in records:
         covering = [str(s) for s in suppressions if s.covers(record, version, today)]
@@ -141,7 +141,7 @@ def unsuppressed(
 def without_suppressed(
     outcome: Outcome, suppressions: Sequence[Suppression], production: Path, today: date, strict: bool
 ) -> Outcome:
-    """The outcome of a check without a tool, without the findings that are known false alarms."""
+    """The outcome of a check without a tool, minus suppressed findings."""
     covering = {
         finding: [str(s) for s in suppressions if s.covers_finding(finding, production, today)]
         for finding in outcome.findings
@@ -163,9 +163,9 @@ def _load(file: Path) -> Iterable[Suppression]:
     for number, entry in enumerate(document.get("suppression", []), 1):
         place = f"{file}: suppression {number}"
         if missing := sorted(_REQUIRED - entry.keys()):
-            raise SuppressionError(f"{place}: lacks {', '.join(missing)}")
+            raise SuppressionError(f"{place}: missing {', '.join(missing)}")
         if unknown := sorted(entry.keys() - _REQUIRED - _OPTIONAL):
-            raise SuppressionError(f"{place}: has no field {', '.join(unknown)}")
+            raise SuppressionError(f"{place}: unknown field {', '.join(unknown)}")
         if entry["tool"] not in matrix():
             raise SuppressionError(f"{place}: tool: is not one of {', '.join(matrix())}")
         if not isinstance(entry["expires"], date):

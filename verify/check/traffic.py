@@ -1,4 +1,4 @@
-"""traffic: each live row is read exactly as often as the contract says, each dead one never (CPU device)."""
+"""traffic: each live row is read exactly as often as the contract says, dead rows never (CPU device)."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from verify.finding.finding import Finding, Outcome
 from verify.finding.kind import FaultKind
 from verify.wire.run import Run
 
-_PROMISE = "each live row is read exactly as often as the contract says, and a dead one never"
+_PROMISE = "each live row is read exactly as often as the contract says, and dead rows never"
 
 
 def check_traffic(subject: Subject) -> list[Outcome]:
-    """One outcome a fixture; none for a contract that says nothing of how often rows are read.
+    """One outcome per fixture; none for a contract without ``row_reads``.
 
-    Counts are by cells of one size a process, so fixtures whose rows have a common cell share one.
+    A process counts in cells of one size, so fixtures with the same cell size share a process.
     """
     if not subject.contract.row_reads:
         return []
     if not subject.can(Capability.COUNTS_READS):
-        why = "only the CPU device counts what is read: --device cpu"
+        why = "only the CPU device counts reads: --device cpu"
         return [Outcome.not_run("traffic", subject.contract.name, f, why) for f in subject.cases]
     fill = matrix()["traffic"].fills[0]
     runs = {
@@ -52,7 +52,7 @@ def check_traffic(subject: Subject) -> list[Outcome]:
 
 
 def cell_bytes(case: Case) -> int:
-    """The largest size that divides every counted buffer's row length and row offsets, in bytes."""
+    """The largest size in bytes that divides all row lengths and row offsets of the counted buffers."""
     sizes = []
     for name in case.contract.row_reads:
         buffer = case.contract.buffer(name)
@@ -65,7 +65,8 @@ def cell_bytes(case: Case) -> int:
 def row_bytes_read(
     case: Case, buffer: Buffer, cells: Mapping[str, int], cell: int
 ) -> tuple[np.ndarray, int, int]:
-    """Bytes read of each row (shape without the last extent); bytes read outside all rows, and where first.
+    """Bytes read of each row (shape without the last extent); bytes read outside all rows, and the first of
+    their offsets.
 
     cells: byte offset -> bytes read of that cell.
     """
@@ -114,12 +115,12 @@ def _judge(subject: Subject, fixture: str, runs: list[Run], executions: Mapping[
 def _row_findings(
     subject: Subject, case: Case, name: str, cells: Mapping[str, int], repeat: str
 ) -> list[Finding]:
-    """Rows of one buffer that were read too often, too seldom, or although they are dead."""
+    """Findings about rows of one buffer that were read too often, too rarely, or although they are dead."""
     buffer = subject.contract.buffer(name)
     read, astray, first_astray = row_bytes_read(case, buffer, cells, cell_bytes(case))
     live = case.live(name).sum(axis=-1) * format_of(case.dtype(buffer)).itemsize
-    told = subject.contract.row_reads[name]
-    given = told(case) if callable(told) else case.evaluate(told)
+    declared = subject.contract.row_reads[name]
+    given = declared(case) if callable(declared) else case.evaluate(declared)
     times = array(given, None, f"{subject.contract.file}: row_reads: {name}", read.shape)
     findings = []
     for kind, wrong in (

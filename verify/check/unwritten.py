@@ -1,4 +1,4 @@
-"""An output is called unwritten only when two fills agree: a wrong value may equal one of them by chance."""
+"""Reports an output as unwritten only if two fills show it: a wrong value may equal one fill by chance."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ def judge_run(
 ) -> list[Finding]:
     """All findings of one run (:func:`verify.check.judge.judge_output`).
 
-    Elements that still hold their fill are looked at again: the run is repeated with another fill in the
-    outputs alone.
+    If elements still have their fill, the run is repeated with another fill only in the outputs.
     """
     assert ran.output is not None
     suspected = like_before(ran.run.case, ran.output, expected)
@@ -30,7 +29,7 @@ def judge_run(
     other = subject.execute([again])[again.id].output
     confirmed: dict[str, np.ndarray] = {}
     if other is not None:
-        # Whatever it was filled with: a right value may look like the second fill, as a zero does.
+        # Also where the second fill is a right value, which may be zero.
         seen = like_before(ran.run.case, other, expected, right_too=True)
         confirmed = {name: mask & seen[name] for name, mask in suspected.items() if name in seen}
     return judge_output(check, ran.run, ran.output, expected, repeat, unwritten=confirmed)
