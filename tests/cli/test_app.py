@@ -33,7 +33,7 @@ lock.acquire()
     ("name", "code", "said"),
     [
         ("SIGINT", 130, "verify: interrupted\n"),
-        ("SIGTERM", 143, "verify: ended by SIGTERM before a verdict\n"),
+        ("SIGTERM", 143, "verify: terminated by SIGTERM before a verdict\n"),
     ],
 )
 def test_a_signal_that_wakes_no_wait_ends_the_command(name: str, code: int, said: str) -> None:

@@ -101,4 +101,4 @@ def test_token_parity_is_of_the_suites_own_kernels() -> None:
     users = dataclasses.replace(contract, directory=Path("elsewhere"))
     top = TopRung(True, "", lambda _: None, {"sm_90": TokenRung("cpu", Verdict.CLEAN)})
     assert top.of(users, subject().device, "sm_90") is None
-    assert top.text(users, None).startswith("not run (its decoder is made of")
+    assert top.text(users, None).startswith("not run (its decoder uses")

@@ -70,7 +70,7 @@ def check_determinism(subject: Subject) -> list[Outcome]:
     every = [run for listed in usual.values() for run in listed]
     called = many_calls(every, scheduled)
     ran = subject.execute([*every, *(pair.alone for listed in pairs.values() for pair in listed)])
-    ran |= subject.execute([called])  # in a process of its own, whose first call is the kernel's first
+    ran |= subject.execute([called])  # in a separate process, whose first call is the kernel's first
     seeded = under_seeds(subject, every, ran) if scheduled else {}
     counted = {called.case.fixture: called}
     return [

@@ -1,9 +1,9 @@
 """memcheck, initcheck, racecheck, synccheck: a tool on all cases in one process, then each suspect alone.
 
-A tool's record does not name the run it belongs to, so the process over all cases is the fast path: when it
-reports nothing and proves that it looked, every fixture is clean. Otherwise each suspect run is repeated in a
-process of its own, and its findings come from there. On the CPU device all of this may be repeated under
-other schedules: the first under which a fixture is not clean gives its outcome.
+A tool's record does not name its run, so one process for all cases is the fast path: if it reports nothing
+and proves that it ran, every fixture is clean. Otherwise each suspect run is repeated in a process of its
+own, which gives its findings. On the CPU device this may be repeated under other schedules: the first one
+under which a fixture is not clean gives its outcome.
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ def check_tools(subject: Subject, tools: Sequence[Tool]) -> list[Outcome]:
 
 
 def over_schedules(outcomes: Iterable[Sequence[Outcome]]) -> list[Outcome]:
-    """The outcomes of one schedule after another as one for each tool and fixture.
+    """Merge the outcomes of successive schedules into one for each tool and fixture.
 
-    What is not clean stays, with the schedule that showed it first; findings go before everything else. What
-    is clean counts the schedules that it was clean under.
+    The first outcome that is not clean is kept, but findings take precedence. A clean outcome counts the
+    schedules.
     """
     kept: dict[tuple[str, str], Outcome] = {}
     for schedules, listed in enumerate(outcomes, 1):
@@ -97,9 +97,9 @@ def _rank(outcome: Outcome) -> int:
 
 
 def check_group(subject: Subject, tools: Sequence[Tool], alone: Executor, seed: int = 0) -> list[Outcome]:
-    """One outcome for each tool and fixture, of tools that share processes.
+    """One outcome for each tool and fixture, for tools that share processes.
 
-    alone: runs the suspects. seed: of the schedule, where the device lets a seed decide.
+    alone: runs the suspects. seed: of the schedule, on a device with seeded schedules.
     """
     tripwires = {tool: subject.device.tripwire(tool) for tool in tools}
     runs = {f: tuple(map(_undirtied, runs_for(tools[0], cases))) for f, cases in subject.cases.items()}
@@ -127,7 +127,7 @@ def check_group(subject: Subject, tools: Sequence[Tool], alone: Executor, seed: 
         for number, lost in enumerate(_unrepeated(tool, batch, [executions[run.id] for run in suspects])):
             found = None
             if number < MOST_SEARCHES:
-                subject.progress(f"{subject.contract.name}: {tool} looks for the call that shows a fault")
+                subject.progress(f"{subject.contract.name}: {tool}: searching for the faulty call")
                 records = partial(_records_of_first, under, tool, every, beginnings)
                 found = find_carried(every, records, record_key(lost))
             if found is not None:

@@ -27,11 +27,11 @@ _ORDERS = "in whatever order blocks, warps and atomics run"
 
 
 def under_seeds(subject: Subject, runs: Sequence[Run], usual: Mapping[str, Ran]) -> dict[int, dict[str, Ran]]:
-    """The runs under other schedules, seed by seed. usual: their ends under seed 0, by id."""
+    """The runs under other schedules, by seed. usual: their results under seed 0, by id."""
     seeded, atomics = {}, False
     for seed in range(1, subject.seeds) if subject.seeds else SEEDS:
-        seeded[seed], talks = _under_seed(subject, runs, usual, seed)
-        atomics = atomics or talks
+        seeded[seed], used_atomics = _under_seed(subject, runs, usual, seed)
+        atomics = atomics or used_atomics
     if atomics and not subject.seeds:
         seeded |= {seed: _under_seed(subject, runs, usual, seed)[0] for seed in FURTHER_SEEDS}
     return seeded
@@ -53,7 +53,7 @@ def _under_seed(
 
 
 def _shared(output: RunOutput | None, usual: RunOutput | None) -> RunOutput | None:
-    """The usual output in place of one with the same bits: hundreds of schedules would fill the memory."""
+    """Replace an output by the usual one if they are equal, since hundreds of schedules would fill memory."""
     if output is None or usual is None:
         return output
     same = all(array.tobytes() == usual.outputs[name].tobytes() for name, array in output.outputs.items())

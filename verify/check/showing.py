@@ -21,11 +21,11 @@ SCHEDULE = "schedule"
 class Showing:
     """runs: the runs of the pack. judged: the runs whose outputs are compared with their bounds.
 
-    same: runs whose outputs must have the same bits, the first against each other one. row: of them, (row,
-    rows) of a batch that the others are alone. schedule: the seed that the runs are scheduled by. seed: of a
-    second schedule, which must give the same bits as the first.
-    alarms: patterns (grep -E) of what the harness prints. tool: looks on. swept: every runtime call is made
-    to fail in turn. suite: only the suite itself can show it.
+    same: runs whose outputs must have the same bits; the first is compared with each other one. row: (row,
+    rows) if the first is a batch and the others are that row alone. schedule: the seed of the runs' schedule.
+    seed: of a second schedule, which must give the same bits as the first. alarms: patterns (grep -E) in the
+    harness's output. tool: the tool to run under. swept: each runtime call is made to fail in turn. suite:
+    only the suite itself can reproduce it.
     """
 
     runs: tuple[Run, ...]

@@ -56,11 +56,11 @@ class Subject:
     """The input of every check.
 
     cases: fixture -> profile -> case, in file order. folder: scratch for packs and outputs, emptied by the
-    caller. argument: how the kernel is named on a command line (its name, or the path of a user's contract).
-    seeds: how many schedules determinism and the tools try where a seed decides, 0 for each one's usual.
-    progress: told one line at a time what is going on. strict: warnings count as findings. plans: asks the
-    launcher's plan for symbol values that no fixture has; raises PlanError. offers: the same, with an empty
-    answer for what the plan refuses. bases: by fixture, what refusals start from, selected or not.
+    caller. argument: the kernel's name on a command line (or the path of a user's contract). seeds: how many
+    schedules determinism and the tools try where they are seeded, 0 for each one's default. progress: called
+    with one line at a time. strict: warnings count as findings. plans: queries the launcher's plan for symbol
+    values that no fixture has; raises PlanError. offers: the same, but with an empty answer for symbols that
+    the plan function rejects. bases: by fixture, the base of refusals, whether selected or not.
     """
 
     contract: Contract

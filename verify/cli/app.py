@@ -1,4 +1,4 @@
-"""The command line: one typer application, one module a command."""
+"""The command line: one typer application, one module per command."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from verify.system.process_group import end_descendants
 from verify.system.scratch import make_scratch, sweep_scratch
 from verify.toolchain.compile import BuildError
 
-# Typer brings its own click from some version on; this is the base of its usage errors in all of them.
+# Recent versions of typer bundle click; this finds the base of usage errors in all versions.
 _ClickException: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
 app = typer.Typer(
@@ -60,17 +60,17 @@ app.command("doctor")(reporting(doctor.doctor))
 app.command("clean")(reporting(clean.clean))
 
 
-_asked = threading.Event()
+_stopping = threading.Event()
+"""Set when a signal has asked the command to stop."""
 _made: list[Path] = []
-"""The scratch folder, while there is one."""
-"""A signal asked the command to end."""
+"""The scratch folder, while it exists."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The exit code of a command; any error is one line, never a traceback."""
+    """Run a command and return its exit code; an error is one line, never a traceback."""
     _watch_signals()
     try:
-        with _scratch(), _not_before_asked():
+        with _scratch(), _no_result_while_stopping():
             try:
                 code = _command(arguments)
             except _ClickException as error:
@@ -85,98 +85,98 @@ def main(arguments: Sequence[str]) -> int:
             end_output()
             return code
     except ReportLostError as error:
-        return _told(str(error), ExitCode.NOT_VERIFIED)
+        return _report(str(error), ExitCode.NOT_VERIFIED)
     except BaseException as error:
-        return _told(*blame(error))
+        return _report(*blame(error))
 
 
 def _command(arguments: Sequence[str]) -> int:
     if arguments[:1] == ["sanitize"] and "--" in arguments:
-        # What stands behind "--" is any program with options of its own, not one of our kernels.
+        # After "--" comes any program with its own options, not a kernel of the suite.
         try:
             return program_command.main(arguments[1:])
-        except SystemExit as end:  # of argparse
+        except SystemExit as end:  # from argparse
             return end.code if isinstance(end.code, int) else ExitCode.USAGE
     code = app(list(arguments), prog_name="verify", standalone_mode=False)
     return code if isinstance(code, int) else 0
 
 
 def _failed(arguments: Sequence[str], error: BaseException) -> int:
-    """An error on standard error, and as JSON on standard output where JSON was asked for; its exit code."""
-    if isinstance(error.__context__, BrokenPipeError):  # help is printed by typer, which gives up so
+    """Report an error on standard error, and with ``--json`` on standard output; returns its exit code."""
+    if isinstance(error.__context__, BrokenPipeError):  # typer prints the help, and fails like this
         raise ReportLostError("standard output was closed early")
     if isinstance(error, (typer.Abort, KeyboardInterrupt)):
-        return _told("interrupted", 130)
+        return _report("interrupted", 130)
     if os.environ.get("VERIFY_TRACEBACK") and not isinstance(error, (*USAGE_ERRORS, BuildError)):
         traceback.print_exception(error)
     message, code = blame(error)
     if "--json" in arguments:
         take_output()
         out.print_json(json.dumps({"schema": 1, "verdict": "error", "exit_code": code, "error": message}))
-    return _told(message, code)
+    return _report(message, code)
 
 
-def _told(message: str, code: int) -> int:
+def _report(message: str, code: int) -> int:
     with suppress(Finished):
         fail(message, code)
     return code
 
 
 @contextmanager
-def _not_before_asked() -> Iterator[None]:
-    """Who is asked to end ends by that, not with what it makes of the processes that were killed for it."""
+def _no_result_while_stopping() -> Iterator[None]:
+    """Once a signal stops the command, wait for that: its killed processes must not become a verdict."""
     try:
         yield
     finally:
-        while _asked.is_set():
+        while _stopping.is_set():
             time.sleep(1)
 
 
 @contextmanager
 def _scratch() -> Iterator[None]:
-    """One folder for all that is temporary here, so that an end at any moment leaves nothing: what a kill
-    leaves, the next command deletes."""
+    """A folder for all temporary files, so that nothing is left behind: after a kill, the next command
+    deletes it."""
     sweep_scratch()
     _made.append(make_scratch())
     tempfile.tempdir = str(_made[-1])
     try:
         yield
     finally:
-        # Not tempfile.tempdir: a contract can have set that to any folder of the user's.
+        # Not tempfile.tempdir: a contract may have set it to any of the user's folders.
         shutil.rmtree(_made.pop(), ignore_errors=True)
         tempfile.tempdir = None
 
 
 def _watch_signals() -> None:
-    """Have a thread end the command when it is asked to: the main one may be in a wait that no signal ends,
-    for a signal that comes just before the wait, or to another thread, does not interrupt it."""
+    """Start a thread that ends the command on a signal. The main thread may be in a wait that the signal does
+    not interrupt, because it arrived just before the wait or on another thread."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _noted)
+            signal.signal(number, _note)
 
     def listen() -> None:
         while True:
             for number in os.read(reading, 16):
-                if signal.getsignal(number) is _noted:
+                if signal.getsignal(number) is _note:
                     _end_now(number)
 
     threading.Thread(target=listen, daemon=True).start()
 
 
-def _noted(number: int, _: object) -> None:
-    """The thread that listens does the rest. Not a wait: the main one may be about to start a process."""
-    _asked.set()
+def _note(number: int, _: object) -> None:
+    """The listening thread does the rest. This must not wait: the main thread may be starting a process."""
+    _stopping.set()
 
 
 def _end_now(number: int) -> NoReturn:
-    """What was started leads sessions of its own, and threads would go on for minutes."""
-    _asked.set()  # the main thread may not have come to note it
-    start_no_more()  # a run whose process was killed would be followed by the next one
+    """Kill all descendants and exit: they lead sessions of their own, and threads would go on for minutes."""
+    _stopping.set()  # the main thread may not have run the handler yet
+    start_no_more()  # otherwise a killed run would be followed by the next one
     end_descendants()
-    for _ in range(20):  # a thread may write there until it would start a process
+    for _ in range(20):  # a thread may still be writing there, until it would start a process
         left = [folder for folder in _made if folder.exists()]
         if not left:
             break
@@ -186,8 +186,8 @@ def _end_now(number: int) -> NoReturn:
     try:
         if number == signal.SIGINT:
             release_terminal()
-            os.write(2, b"verify: interrupted\n")  # sys.stderr may be in use just now
+            os.write(2, b"verify: interrupted\n")  # sys.stderr may be in use by another thread
         else:
-            os.write(2, f"verify: ended by {signal.Signals(number).name} before a verdict\n".encode())
-    finally:  # who reads standard error may have been ended by the same signal
+            os.write(2, f"verify: terminated by {signal.Signals(number).name} before a verdict\n".encode())
+    finally:  # the reader of standard error may have been killed by the same signal
         os._exit(128 + number)

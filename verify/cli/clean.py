@@ -7,6 +7,6 @@ from verify.toolchain.cache import cache_folder, clean_cache
 
 
 def clean() -> None:
-    """Delete every cached harness and CPU device build; the next run builds them again."""
+    """Delete every cached harness and build of the CPU device; the next run rebuilds them."""
     freed = clean_cache()
     out.print(f"{cache_folder()}: freed {freed / 1e6:.1f} MB", highlight=False)

@@ -1,4 +1,4 @@
-"""What the commands share: where things are printed, how progress is shown, how a command ends."""
+"""What the commands share: output, progress, and how a command ends."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from verify.system.exit_code import ExitCode
 from verify.system.printable import printable
 
 _PIPED_WIDTH = 150
-"""Columns when the output is no terminal: a table in a CI log must not be squeezed into 80."""
+"""Columns if the output is not a terminal: a table in a CI log must not be squeezed into 80."""
 
 
 class _Harmless:
-    """A renderable whose text steers nothing; the console's own control codes stay."""
+    """A renderable with control characters in its text escaped; the console's own control codes stay."""
 
     def __init__(self, inner: ConsoleRenderable) -> None:
         self._inner = inner
@@ -46,35 +46,35 @@ class _Console(Console):
 
 
 def _console(stderr: bool, width: int | None) -> Console:
-    """Names and messages come from outside: they are neither markup nor emoji, and steer no terminal."""
+    """A console that prints names and messages literally: no markup, no emoji, no control characters."""
     console = _Console(stderr=stderr, soft_wrap=True, width=width, markup=False, emoji=False)
     console.push_render_hook(_OnlyHarmless())
     return console
 
 
 class Finished(SystemExit):
-    """A command has come to its end; no other exit is one, for a contract may ask for an exit too."""
+    """A command has finished; distinct from other SystemExits, since a contract may also call exit."""
 
 
 class ReportLostError(Exception):
-    """Standard output does not take the report."""
+    """The report could not be written to standard output."""
 
 
 class _Report(io.TextIOWrapper):
-    """Standard output as the report has it. What is not written is never just an exit code."""
+    """Standard output for the report, raising ReportLostError if it cannot be written."""
 
     def write(self, text: str) -> int:
-        return self._told(lambda: super(_Report, self).write(text))
+        return self._checked(lambda: super(_Report, self).write(text))
 
     def flush(self) -> None:
-        self._told(super().flush)
+        self._checked(super().flush)
 
-    def _told(self, action: Callable[[], Any]) -> Any:
+    def _checked(self, action: Callable[[], Any]) -> Any:
         try:
             return action()
         except OSError as error:
             with suppress(OSError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())  # or the rest is tried again
+                os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())  # otherwise the rest is retried
             raise ReportLostError(f"the report could not be written: {error.strerror}") from None
 
 
@@ -83,14 +83,14 @@ err = _console(True, None)
 
 
 def reporting(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose report alone goes to standard output, not what a contract prints, say."""
+    """A command with only its report on standard output, not the output of a contract, for example."""
 
     @wraps(command)
     def alone(*arguments: Any, **options: Any) -> None:
         take_output()
         try:
             command(*arguments, **options)
-        except KeyboardInterrupt as error:  # which typer would make an exit code of, whoever raised it
+        except KeyboardInterrupt as error:  # typer would turn it into an exit code, whoever raised it
             if contract_frame(error) is None:
                 raise
             raise BlamedError(*blame(error)) from None
@@ -99,7 +99,7 @@ def reporting(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def take_output() -> None:
-    """Keep standard output for the report, and give everything else standard error in its place."""
+    """Reserve standard output for the report, and redirect everything else to standard error."""
     if isinstance(out.file, _Report):
         return
     if 1 in CLOSED:
@@ -111,13 +111,13 @@ def take_output() -> None:
 
 
 def end_output() -> None:
-    """Write what is not written yet. Raises ReportLostError."""
+    """Flush the report. Raises ReportLostError."""
     if isinstance(out.file, _Report):
         out.file.flush()
 
 
 def finish(code: int) -> NoReturn:
-    """End the command, its report printed."""
+    """End the command after its report."""
     raise Finished(code)
 
 
@@ -129,7 +129,7 @@ def fail(message: str, code: int = ExitCode.USAGE) -> NoReturn:
 
 
 def release_terminal() -> None:
-    """Clear a live status and give the cursor back, for an end that unwinds nothing."""
+    """Clear a live status and show the cursor, for an exit without unwinding."""
     if sys.stderr.isatty():
         os.write(sys.stderr.fileno(), b"\r\x1b[2K\x1b[?25h")
 
@@ -145,9 +145,9 @@ def progress_line(quiet: bool) -> Iterator[Callable[[str], None]]:
     else:
         started = time.monotonic()
 
-        def say(text: str) -> None:
+        def report(text: str) -> None:
             line = f"verify {time.monotonic() - started:6.1f} s  {printable(text)}"
-            with suppress(OSError):  # nobody listens, and the report says it all
+            with suppress(OSError):  # without a reader; the report has everything
                 print(line, file=sys.stderr, flush=True)
 
-        yield say
+        yield report

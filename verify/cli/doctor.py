@@ -1,4 +1,4 @@
-"""``verify doctor``: what this machine can verify, and why not."""
+"""``verify doctor``: what this machine can verify, and what is missing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from verify.toolchain.toolchain import Toolchain, find_toolchain
 
 @dataclass(frozen=True)
 class Part:
-    """One thing that verification needs. text: what was found, or what to do."""
+    """One prerequisite of verification. text: what was found, or what to do."""
 
     name: str
     ok: bool
@@ -32,9 +32,9 @@ class Part:
 
 
 def doctor(as_json: options.Json = False, tripwires: options.Tripwires = True) -> None:
-    """Say what this machine can verify, and what is missing for the rest.
+    """Show what this machine can verify, and what is missing for the rest.
 
-    Exit code 0 when at least one device can run kernels, 3 when none can.
+    Exit code 0 if at least one device can run kernels, 3 if none can.
     """
     tools = find_toolchain()
     parts = [*_toolchain_parts(tools), *_device_parts(tripwires), *parity_parts()]
@@ -90,7 +90,7 @@ def _device_parts(tripwires: bool) -> list[Part]:
 
 
 def parity_parts() -> list[Part]:
-    """The oracles of op parity that this machine has: torch, and the library of the decode pipeline."""
+    """The parity oracles available on this machine: torch, and the library of the decode pipeline."""
     torch = importlib.util.find_spec("torch")
     folders = library_path().get("LD_LIBRARY_PATH", "").split(":")
     beside = next((str(f) for d in folders if d for f in Path(d).glob("libcublasLt.so.13*")), None)

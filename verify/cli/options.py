@@ -1,4 +1,4 @@
-"""Options that several commands take, with the help that teaches them."""
+"""Options that several commands share, with their help texts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Expression = Annotated[
     typer.Option(
         "-k",
         metavar="EXPR",
-        help="Fixtures to take: a full name, or words joined by and, or, not.",
+        help="Fixtures to select: a full name, or words joined by and, or, not.",
         show_default=False,
     ),
 ]
@@ -67,7 +67,7 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every find
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.", show_default=False)]
 Tripwires = Annotated[
     bool,
-    typer.Option("--tripwires/--no-tripwires", help="Run each tool on its planted fault, on each device."),
+    typer.Option("--tripwires/--no-tripwires", help="Run each tool on its planted faults, on each device."),
 ]
 Architecture = Annotated[
     str | None,
@@ -93,7 +93,7 @@ KeepFolder = Annotated[
 
 
 def one_expression(given: list[str] | None) -> str | None:
-    """The ``-k`` expression; of several the last would win, and the others would go unnoticed."""
+    """The ``-k`` expression; several are an error, since the last would silently override the others."""
     if given and len(given) > 1:
         joined = " or ".join(given)
         fail(f"-k is given {len(given)} times: join the words, as in -k {joined!r}")
@@ -101,7 +101,7 @@ def one_expression(given: list[str] | None) -> str | None:
 
 
 def require_folder(findings: Path) -> None:
-    """Exit with a usage error when the folder of ``--findings`` cannot be written to. Leaves nothing."""
+    """Exit with a usage error if the folder of ``--findings`` is not writable. Leaves nothing behind."""
     made = [p for p in (findings, *findings.absolute().parents) if not p.exists()]
     try:
         findings.mkdir(parents=True, exist_ok=True)

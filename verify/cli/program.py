@@ -1,4 +1,4 @@
-"""The command line over one program: ``verify sanitize [options] -- ./program arguments``."""
+"""The command line for any program: ``verify sanitize [options] -- ./program arguments``."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def parser() -> argparse.ArgumentParser:
     add = result.add_argument
     add("--tool", action="append", metavar="|".join((*TOOLS, "all", "none")), help="(repeatable)")
     add("--device", choices=("cpu",), default="cpu", help="under compute-sanitizer, call it directly")
-    add("--arch", choices=ARCHITECTURES, default="sm_90", help="the architecture that the device plays")
-    add("--seed", type=_count, default=0, help="of every schedule choice; the report names it")
+    add("--arch", choices=ARCHITECTURES, default="sm_90", help="the architecture of the CPU device")
+    add("--seed", type=_count, default=0, help="of every schedule choice; the report includes it")
     add("--strict", action="store_true", help="warnings count as findings")
     add("--log-file", type=Path, metavar="FILE", help="the report goes there, not to standard error")
     add("--print-limit", type=_count, default=100, metavar="N", help="print at most N findings, 0 for all")
@@ -73,7 +73,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit code."""
+    """Run the command and return its exit code."""
     read = parser()
     given = read.parse_args(arguments)
     command = given.program[1:] if given.program[:1] == ["--"] else given.program
@@ -103,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def conclude(result: ProgramReport, json_file: Path | None = None, log_file: Path | None = None) -> int:
-    """Write the last line where the report went, keep the JSON, and give the exit code."""
+    """Write the last line of the report and the JSON file, and return the exit code."""
     code = result.exit_code
     line = f"\n{BAR}".join([*(f"Note: {printable(note)}" for note in result.notes), summary(result)])
     try:
@@ -121,7 +121,7 @@ def conclude(result: ProgramReport, json_file: Path | None = None, log_file: Pat
 
 
 def summary(result: ProgramReport) -> str:
-    """The line a log is read by. Errors are counted where there is a verdict, or where there are some."""
+    """The summary line of the log; it counts errors if there is a verdict, or if there are any."""
     report, reason = result.report, printable(result.reason)
     if report is not None and result.tools and (report.errors or not reason):
         counted = [_counted(report.errors, "error"), _counted(report.warnings, "warning")]
@@ -130,7 +130,7 @@ def summary(result: ProgramReport) -> str:
     if not reason:
         return "NOT CHECKED: --tool none only runs the program"
     if report is not None and report.launches and not report.refusal:
-        return f"NOT VERIFIED: {reason}; nothing was found until then"
+        return f"NOT VERIFIED: {reason}; nothing was found before that"
     return f"NOTHING VERIFIED: {reason}"
 
 

@@ -34,7 +34,7 @@ def run(
     quiet: options.Quiet = False,
     ladder: Annotated[
         bool,
-        typer.Option("--ladder", help="Climb the whole oracle ladder: op parity and token parity as well."),
+        typer.Option("--ladder", help="Climb the whole oracle ladder, including op parity and token parity."),
     ] = False,
     findings: options.KeepFolder = Path("verify-findings"),
     allow_not_run: Annotated[
@@ -47,7 +47,7 @@ def run(
     [bold]verify run[/] proves every kernel of the suite, [bold]verify run flash_decode -k wrap[/] three
     fixtures of one, [bold]verify run mine/kernel.cu[/] your own, with its contract beside it.
     """
-    began = time.monotonic()  # the build of the CPU device counts as well
+    began = time.monotonic()  # includes the build of the CPU device
     options.require_folder(findings)
     contracts = options.contracts(kernels)
     choice = select_device(device)
@@ -75,5 +75,5 @@ def run(
     if allow_not_run and report.exit_code == ExitCode.NOT_VERIFIED and report.only_not_run:
         finish(ExitCode.CLEAN)
     if not contracts:
-        fail("there is nothing to verify")
+        fail("nothing to verify")
     finish(report.exit_code)

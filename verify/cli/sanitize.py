@@ -1,4 +1,4 @@
-"""``verify sanitize``: the checking tools over the suite's kernels, or over any program."""
+"""``verify sanitize``: the checking tools on the suite's kernels, or on any program."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ def sanitize(
     quiet: options.Quiet = False,
     findings: options.KeepFolder = Path("verify-findings"),
 ) -> None:
-    """Run memcheck, initcheck, racecheck or synccheck over kernels.
+    """Run memcheck, initcheck, racecheck or synccheck on kernels.
 
-    [bold]verify sanitize --tool racecheck flash_decode -k wrap[/] runs one tool over three fixtures.
+    [bold]verify sanitize --tool racecheck flash_decode -k wrap[/] runs one tool on three fixtures.
 
     Any other program, or a .cu file with a main, runs on the CPU device:
-    [bold]verify sanitize --tool racecheck -- ./program arguments[/], whose own options
-    [bold]verify sanitize --help --[/] lists.
+    [bold]verify sanitize --tool racecheck -- ./program arguments[/]. The options of this form are listed by
+    [bold]verify sanitize --help --[/].
     """
-    asked = tool or ["all"]
-    for name in asked:
+    requested = tool or ["all"]
+    for name in requested:
         if name not in _NAMES:
             fail(f"--tool {name}: is not one of {', '.join(_NAMES)}")
     options.require_folder(findings)
-    tools = tuple(t for t in TOOLS if "all" in asked or t in asked)
+    tools = tuple(t for t in TOOLS if "all" in requested or t in requested)
     choice = select_device(device)
     chosen = None if isinstance(choice, NoDevice) else choice
     missing = choice.reason if isinstance(choice, NoDevice) else ""

@@ -1,4 +1,4 @@
-"""``verify show``: one fixture, with its live band drawn."""
+"""``verify show``: one fixture, with a drawing of its live band."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from verify.report.band import LEGEND, draw
 def show(
     fixture: Annotated[str, typer.Argument(help="A fixture's name, or kernel/fixture.")],
     kernels: Annotated[
-        list[str] | None, typer.Option("--kernel", help="Look in this kernel or contract file.")
+        list[str] | None, typer.Option("--kernel", help="Search this kernel or contract file.")
     ] = None,
     arch: options.Architecture = None,
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Draw a fixture's band: slots, live and dead, wrap, split and tile edges, and the plan behind them."""
+    """Draw a fixture's band: live and dead slots, the wrap, split and tile edges; and print the plan."""
     wanted_kernel, _, name = fixture.rpartition("/")
     contract = _contract_with(name, kernels or ([wanted_kernel] if wanted_kernel else []))
     with progress_line(quiet) as progress:
@@ -63,18 +63,18 @@ def _contract_with(name: str, kernels: list[str]) -> Contract:
         if name in names:
             return contract
         known += [f"{contract.name}/{n}" for n in names]
-    raise SelectionError(f"{name}: there is no such fixture (known: {some_of(known, name)})")
+    raise SelectionError(f"{name}: no such fixture (known: {some_of(known, name)})")
 
 
 def _weakest(cases: tuple[Case, ...]) -> str:
-    """The position that a dropped or an added read would be hardest to see at."""
+    """The position at which a dropped or an added read would be least visible."""
     weakest = weakest_position(cases)
     if weakest is None:
-        return "visibility is not available: the contract gives no effects"
+        return "visibility is not available: the contract defines no effects"
     moved = (
         "changes a quantity that is compared bit for bit"
         if weakest.visibility == float("inf")
-        else f"moves a quantity by {weakest.visibility:.3g} bounds ({REQUIRED:g} needed)"
+        else f"changes a quantity by {weakest.visibility:.3g} bounds ({REQUIRED:g} needed)"
     )
     where = f"row {weakest.row}, head {weakest.head}, position {weakest.position} {weakest.kind}"
     return f"{where}: {moved}, in profile {weakest.profile}"

@@ -1,4 +1,4 @@
-"""``verify tokens``: the ladder's top rung, a small decoder through the kernels and through the oracle."""
+"""``verify tokens``: the ladder's top rung, a small decoder run with the kernels and with the oracle."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def tokens(
     """Decode greedily with the production kernels and with the oracle: every token must be the same.
 
     A small decoder with seeded weights: five sliding-window GQA layers to one global MQA layer, FP4
-    projections, an FP8 head, decoded far past the window. Names step, layer and op of the first result
-    outside its bound. [bold]verify run --ladder[/] does this beside everything else.
+    projections, an FP8 head, decoded far past the window. Reports step, layer and op of the first result
+    outside its bound. [bold]verify run --ladder[/] includes this.
     """
     choice = select_device(device)
     if isinstance(choice, NoDevice):

@@ -1,1 +1,1 @@
-"""The gate: from what is selected to a report."""
+"""The gate: from a selection to a report."""

@@ -1,4 +1,4 @@
-"""Whose error is it? An exception as one line for a person, and the exit code that goes with it."""
+"""Attributes an exception to its cause: a one-line message and the exit code."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from verify.system.shadowed import shadowed
 from verify.toolchain.compile import BuildError
 
 USAGE_ERRORS = (ContractError, FixtureError, SelectionError, ExpressionError, ProfileError)
-"""Errors whose message is all that there is to say."""
+"""Errors whose message alone is sufficient."""
 
 
 class BlamedError(Exception):
-    """An error of another process: args are the line and the exit code that :func:`blame` gave there."""
+    """An error of another process: args are the line and the exit code that :func:`blame` returned there."""
 
 
 def contract_frame(error: BaseException) -> traceback.FrameSummary | None:
-    """The innermost place in a contract's own code that an exception passed through."""
+    """The innermost frame of a contract's own code that an exception passed through."""
     frames = traceback.extract_tb(error.__traceback__)
     return next((f for f in reversed(frames) if is_contract_code(f.filename)), None)
 
 
 def blame(error: BaseException) -> tuple[str, int]:
-    """One line that names file, line and error, and an exit code.
+    """One line with file, line and error, and an exit code.
 
-    An exception that passed through a contract's own code is the contract's: usage, with the contract's line.
-    A ValueError is somebody's input. What goes wrong after a contract has changed the interpreter is its own
-    fault. Anything else is a defect of the suite, and verifies nothing.
+    An exception that passed through a contract's code is the contract's fault: a usage error, with its line.
+    So is an error after a contract has changed the interpreter. A ValueError is bad input. Anything else is a
+    defect of the suite, and verifies nothing.
     """
     changed = disturbed()
     if isinstance(error, BlamedError):
@@ -63,7 +63,7 @@ def blame(error: BaseException) -> tuple[str, int]:
 
 
 def _text(error: BaseException) -> str:
-    """The message; a KeyError's is its argument, not that argument's repr."""
+    """The message; for a KeyError its argument, not the argument's repr."""
     if isinstance(error, KeyError) and error.args:
         return str(error.args[0])
     return " ".join(str(error).split())

@@ -1,7 +1,7 @@
 """The gate: from a selection of kernels, fixtures and checks to a report.
 
-The steps are the way of the data: contracts and fixtures are loaded, the harness is rendered and built, the
-plan is asked, cases are built, checks run on the device, outcomes become the report.
+Contracts and fixtures are loaded, the harness is rendered and built, the plan is queried, cases are built,
+checks run on the device, and the outcomes become the report.
 """
 
 from __future__ import annotations
@@ -45,15 +45,16 @@ from verify.toolchain.compile import BuildError
 
 
 def argument_of(contract: Contract) -> str:
-    """How a contract is named on a command line: by name when it is ours, else by its file."""
+    """A contract's name on a command line: its name if it is ours, else its file."""
     own = contract.file in own_contract_files()
     return contract.file.name.removesuffix(SUFFIX) if own else shlex.quote(str(contract.file))
 
 
 def run_gate(selection: Selection, device: Device | None, missing: str, progress: Progress) -> Report:
-    """Verify everything selected. missing: why there is no device, when there is none.
+    """Verify everything selected. missing: why there is no device, if there is none.
 
-    With no device, what can run without one does (fixtures, build, oracle), and every check is ``not run``.
+    Without a device, everything that needs none is done (fixtures, build, oracle); every check is ``not
+    run``.
     """
     started = time.monotonic()
     checks = selection.checks or usual_checks(device)
@@ -65,7 +66,7 @@ def run_gate(selection: Selection, device: Device | None, missing: str, progress
         tempfile.TemporaryDirectory(prefix="verify-") as scratch,
         ThreadPoolExecutor(len(os.sched_getaffinity(0))) as compilers,
     ):
-        # Later kernels compile while earlier ones run. What fails here fails again, and is told, in its turn.
+        # Later kernels compile while earlier ones run. A failure here recurs, and is reported, in its turn.
         begun = {id(target.contract) for target in targets[:1]}
         for target in targets:
             if id(target.contract) not in begun:
@@ -94,27 +95,29 @@ def _run_target(
     begun = time.monotonic()
     contract = target.contract
 
-    def say(text: str) -> None:
+    def report_progress(text: str) -> None:
         progress(f"{target.architecture} {text}")
 
-    say(f"{contract.name}: building the harness")
+    report_progress(f"{contract.name}: building the harness")
     try:
-        before = prepared.get(id(contract))  # not by its name, which another contract may have as well
-        ready = prepare(contract, selection.select, target.built, target.sm_count, say, before=before)
+        before = prepared.get(id(contract))  # not by name, which another contract may share
+        ready = prepare(
+            contract, selection.select, target.built, target.sm_count, report_progress, before=before
+        )
         prepared[id(contract)] = ready
     except BuildError as error:
         return _unbuilt(target, selection, checks, str(error), time.monotonic() - begun, top)
     if target.device is None:
         outcomes = _without_device(ready, checks, missing)
     else:
-        outcomes = run_checks(ready, target.device, checks, scratch, selection, say)
+        outcomes = run_checks(ready, target.device, checks, scratch, selection, report_progress)
     device = target.device.name if target.device is not None else None
     rung = top.of(contract, target.device, target.architecture)
     outcomes += [rung.outcome(contract.name)] if rung is not None else []
     climbed = rungs(
         contract, ready.cases, outcomes, device, top.text(contract, rung), ready.expected, ready.agreed
     )
-    # An oracle that arbitrary precision contradicts may judge nothing, so its word is not a clean verdict.
+    # An oracle that arbitrary precision contradicts cannot judge a kernel, so no verdict is clean.
     outcomes += [
         Outcome.inconclusive("compare", contract.name, ready.fixtures[0].fixture.name, f"{rung} {text}")
         for rung, text in climbed.items()
@@ -122,7 +125,7 @@ def _run_target(
     ]
     by_instantiation = fixtures_by_instantiation(contract, ready.fixtures)
     instantiations = instantiations_text(by_instantiation, outcomes)
-    # A selection leaves out what it leaves out; all fixtures together must run everything.
+    # Only all fixtures together must run every instantiation.
     if len(ready.fixtures) == ready.known:
         outcomes += unmet_instantiations(contract, by_instantiation, ready.fixtures)
     return KernelReport(
@@ -140,7 +143,7 @@ def _run_target(
 def _unbuilt(
     target: Target, selection: Selection, checks: Sequence[str], why: str, seconds: float, top: TopRung
 ) -> KernelReport:
-    """A kernel whose harness does not compile: nothing of it was verified, and the others go on."""
+    """The report on a kernel whose harness does not compile: it is not verified, and the others go on."""
     contract = target.contract
     fixtures = load_fixtures(fixture_file(contract), contract)
     chosen = selection.select([f.name for f in fixtures])
@@ -161,7 +164,7 @@ def _unbuilt(
 def notes_of(
     device: Device | None, contracts: Sequence[Contract], outcomes: Sequence[Outcome]
 ) -> tuple[str, ...]:
-    """What the report must print: the device's own notes, and the known false alarms that it leaves out."""
+    """The notes of a report: the device's own, and the suppressions."""
     known = dict.fromkeys(s for contract in contracts for s in suppressions_of(contract.directory))
     notes = suppression_notes(known, date.today(), outcomes)
     return (*(device.notes() if device is not None else ()), *notes)
@@ -175,7 +178,7 @@ def run_checks(
     selection: Selection,
     progress: Progress,
 ) -> list[Outcome]:
-    """The outcomes of the checks, with packs and outputs in ``folder``, and findings that can be repeated."""
+    """The outcomes of the checks, with packs and outputs in ``folder``, and findings with tried repeat lines."""
     subject = subject_of(ready, device, folder, selection, progress)
     outcomes = ask_checks(subject, checks)
     own = {spec.name: spec.function for spec in SPECS if spec.name in checks and not spec.beside}
@@ -188,7 +191,7 @@ def run_checks(
 def subject_of(
     ready: Prepared, device: Device, folder: Path, selection: Selection, progress: Progress
 ) -> Subject:
-    """What checks are given for a kernel that is ready."""
+    """The input of the checks for a prepared kernel."""
     return Subject(
         ready.contract,
         ready.fixtures,
@@ -225,14 +228,14 @@ def ask_checks(subject: Subject, checks: Sequence[str]) -> list[Outcome]:
             subject.progress(f"{name}: {check}")
             outcomes += function(subject)
         if waiting:
-            subject.progress(f"{name}: waiting for what runs beside")
+            subject.progress(f"{name}: waiting for concurrent checks")
         for done in waiting:
             outcomes += done.result()
     return _unsuppressed(outcomes, subject)
 
 
 def _unsuppressed(outcomes: Sequence[Outcome], subject: Subject) -> list[Outcome]:
-    """Without the known false alarms of checks that are no tool's; a tool's outcomes name those left out."""
+    """Apply suppressions to checks without a tool; outcomes of tools only list those already applied."""
     known = suppressions_of(subject.contract.directory)
     source, today = source_file(subject.contract), date.today()
     kept = []
@@ -246,7 +249,7 @@ def _unsuppressed(outcomes: Sequence[Outcome], subject: Subject) -> list[Outcome
 
 
 def _without_device(ready: Prepared, checks: Sequence[str], missing: str) -> list[Outcome]:
-    """Not run, with the reason; but the oracle is computed, so that a contract's own fault shows today."""
+    """Not run, with the reason; but the oracle is computed, which reveals errors in the contract."""
     name = ready.contract.name
     outcomes = []
     for fixture, cases in ready.cases.items():

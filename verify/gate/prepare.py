@@ -1,4 +1,4 @@
-"""A kernel made ready for a device: its harness built, its fixtures resolved, its cases filled."""
+"""Prepares a kernel for a device: builds the harness, resolves the fixtures, builds the cases."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from verify.oracle.expectation import Quantity
 from verify.system.progress import Progress
 
 PLANNED_MULTIPROCESSORS = 132
-"""What a plan is asked for where there is no device to ask: an H100 or H200."""
+"""The multiprocessor count for plans if there is no device: that of an H100 or H200."""
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A kernel that is ready for a device: built, resolved, with all its cases.
+    """A kernel that is ready for a device, with all its cases.
 
-    expected: references and bounds by case, filled as they are asked for. known: how many fixtures the kernel
-    has, selected or not. bases: by fixture, what refusals start from, selected or not. agreed: by case, how
-    many elements of its expectation arbitrary precision has confirmed. pace: how long its runs take.
+    expected: references and bounds by case, computed on demand. known: how many fixtures the kernel has,
+    selected or not. bases: by fixture, the base of refusals, selected or not. agreed: by case, how many
+    elements of its expectation arbitrary precision has confirmed. pace: how long its runs take.
     """
 
     contract: Contract
@@ -56,11 +56,11 @@ def prepare(
 ) -> Prepared:
     """Build the harness, resolve the selected fixtures, build their cases.
 
-    selected: from all fixture names to those wanted. sm_count: what the launcher's plan is asked for.
-    machine_code: False for a harness of PTX alone. before: the same kernel for another architecture; where a
-    fixture resolves to the same numbers, its cases and what they must give are taken from there. changed:
-    each fixture as it is to be used, such as with a larger batch.
-    Raises FixtureError, ContractError, SelectionError or BuildError, each one clear line.
+    selected: maps all fixture names to the selected ones. sm_count: the multiprocessor count for the
+    launcher's plan. machine_code: False for a harness with only PTX. before: the same kernel prepared for
+    another architecture; if a fixture resolves to the same numbers, its cases and expectations are reused.
+    changed: maps each fixture to the one to use, for example with a larger batch.
+    Raises FixtureError, ContractError, SelectionError or BuildError, each with a one-line message.
     """
     fixtures = load_fixtures(fixture_file(contract), contract)
     chosen = selected([f.name for f in fixtures])
@@ -96,7 +96,7 @@ def prepare(
 
 
 def _refusal_bases(contract: Contract, fixtures: Sequence[Fixture]) -> list[Fixture]:
-    """The fixtures that refusals start from: the contract's first, and those that they name."""
+    """The fixtures that refusals are based on: the contract's first, and those that they name."""
     named = {refusal.fixture for refusal in contract.refusals}
     named |= {fixtures[0].name} if named else set()
     return [f for f in fixtures if f.name in named or family_of(f.name) in named]
@@ -104,7 +104,7 @@ def _refusal_bases(contract: Contract, fixtures: Sequence[Fixture]) -> list[Fixt
 
 @dataclass(frozen=True)
 class Target:
-    """One kernel on one device for one architecture. built: what its one harness is compiled for."""
+    """One kernel on one device for one architecture. built: the architectures of its harness."""
 
     contract: Contract
     device: Device | None
@@ -114,7 +114,7 @@ class Target:
 
 
 def targets_of(selection: Selection, device: Device | None) -> list[Target]:
-    """What a run goes over: on the CPU device, each architecture that a contract names."""
+    """The targets of a run: on the CPU device, one for each architecture of a contract."""
     targets = []
     for contract in selection.contracts:
         wanted = (selection.architecture,) if selection.architecture else contract.architectures

@@ -1,4 +1,4 @@
-"""What is to be verified: kernels, fixtures by ``-k``, checks by ``--check``."""
+"""The selection of kernels, fixtures (``-k``) and checks (``--check``)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _TOKEN = re.compile(r"\s*(\(|\)|[^\s()]+)")
 
 
 class SelectionError(ValueError):
-    """A selection that names nothing; the message lists what there is."""
+    """A selection matches nothing; the message lists what exists."""
 
 
 def some_of(names: Sequence[str], like: str = "", most: int = 8) -> str:
-    """Names for a message: all of a few, else those most like what was asked for, or the first."""
+    """Names for a message: all if they are few, else those most similar to ``like``, or the first."""
     if len(names) <= most:
         return ", ".join(names)
     near = get_close_matches(like.rpartition("/")[2], [_last(n) for n in names], most, 0.5)
@@ -38,9 +38,9 @@ def _last(name: str) -> str:
 def select_names(names: Sequence[str], expression: str | None) -> tuple[str, ...]:
     """The names that a ``-k`` expression selects, in order.
 
-    A name given in full selects only itself, or what the axes of a fixture make of it. Otherwise words match
-    as substrings and may be joined by ``and``, ``or``, ``not`` and parentheses, as in pytest. Raises
-    SelectionError when nothing matches or the expression cannot be read.
+    A full name selects only itself, or the fixtures that its axes expand to. Otherwise words match as
+    substrings and may be joined by ``and``, ``or``, ``not`` and parentheses, as in pytest. Raises
+    SelectionError if nothing matches or the expression cannot be parsed.
     """
     if not expression or not expression.strip():
         return tuple(names)
@@ -59,7 +59,7 @@ def select_names(names: Sequence[str], expression: str | None) -> tuple[str, ...
 
 
 def select_checks(given: Iterable[str], available: Sequence[str]) -> tuple[str, ...]:
-    """The checks named, in the suite's own order; all ``available`` ones when none is named."""
+    """The named checks, in the suite's order; all ``available`` ones if none is named."""
     wanted = tuple(given)
     for name in wanted:
         if name not in CHECKS:
@@ -72,9 +72,9 @@ class Selection:
     """What to verify.
 
     expression: ``-k`` over fixture names. fixtures: names instead of an expression; both empty means all.
-    checks: empty for the device's usual ones. architecture: None builds for the device's own. keep: where a
-    folder that reproduces a finding without Python is left; None: nowhere. ladder: every rung of the oracle
-    ladder, so the parity check and token parity as well. seeds: the schedules to try, 0 for the usual ones.
+    checks: empty for the device's usual ones. architecture: None for the device's own. keep: the folder for
+    reproductions of findings; None: none are written. ladder: climb every rung of the oracle ladder,
+    including the parity check and token parity. seeds: how many schedules to try, 0 for the usual ones.
     """
 
     contracts: tuple[Contract, ...]
@@ -88,12 +88,12 @@ class Selection:
     seeds: int = 0
 
     def select(self, names: Sequence[str]) -> Sequence[str]:
-        """The fixtures wanted, of all ``names``. Raises SelectionError when none is."""
+        """The selected fixtures of ``names``. Raises SelectionError if there is none."""
         return self.fixtures or select_names(names, self.expression)
 
 
 def keep_folder(selection: Selection, contract: Contract) -> Path | None:
-    """Where the folders of one contract's findings go: apart from those of another one of its name."""
+    """The folder for one contract's findings, separate from that of another contract of the same name."""
     namesakes = [c for c in selection.contracts if c.name == contract.name]
     if selection.keep is None or len(namesakes) < 2:
         return selection.keep
@@ -101,9 +101,9 @@ def keep_folder(selection: Selection, contract: Contract) -> Path | None:
 
 
 def narrowed(selection: Selection) -> Selection:
-    """Without the kernels of which no fixture is selected, before anything is built.
+    """The selection without kernels of which no fixture is selected, before anything is built.
 
-    Raises SelectionError when none is left, FixtureError for a fixture file that cannot be read.
+    Raises SelectionError if none is left, FixtureError for a fixture file that cannot be read.
     """
     kept: list[Contract] = []
     missed: list[SelectionError] = []
@@ -120,7 +120,7 @@ def narrowed(selection: Selection) -> Selection:
 
 
 class _Matcher:
-    """Recursive descent over the words of one expression, for one name."""
+    """A recursive-descent parser that matches one expression against one name."""
 
     def __init__(self, tokens: Sequence[str], name: str, expression: str) -> None:
         self._tokens, self._name, self._expression, self._at = list(tokens), name.lower(), expression, 0
@@ -128,7 +128,7 @@ class _Matcher:
     def matches(self) -> bool:
         result = self._either()
         if self._at != len(self._tokens):
-            raise SelectionError(f"-k {self._expression!r}: cannot be read at {self._tokens[self._at]!r}")
+            raise SelectionError(f"-k {self._expression!r}: cannot be parsed at {self._tokens[self._at]!r}")
         return result
 
     def _either(self) -> bool:

@@ -1,10 +1,10 @@
-"""Several kernels side by side, a process each, on the CPU device.
+"""Runs the gates of several kernels concurrently, one process each, on the CPU device.
 
-The gate of one kernel spends most of its time in the oracle, which is Python and holds one core. Processes of
-their own share nothing but the build cache. On a GPU kernels stay in one process, which leases it.
+The gate of one kernel spends most of its time in the oracle, which is Python and uses one core. The processes
+share only the build cache. On a GPU, all kernels stay in one process, which leases the GPU.
 
-A worker is this module run as a program: it reads one pickled :class:`Work` and writes pickled answers, lines
-of progress first (``str``) and then the kernel's reports (``tuple``) or the error (:class:`BlamedError`).
+A worker is this module run as a program: it reads one pickled :class:`Work` and writes pickled answers: lines
+of progress (``str``), and finally the kernel's reports (``tuple``) or an error (:class:`BlamedError`).
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from verify.system.progress import Progress
 
 @dataclass(frozen=True)
 class Work:
-    """What a worker is asked for.
+    """A worker's task.
 
-    kernel: the contract's file, for its functions do not travel. selection: without contracts. architecture:
-    of the CPU device.
+    kernel: the contract's file, since its functions cannot be pickled. selection: without contracts.
+    architecture: the CPU device's.
     """
 
     kernel: str
@@ -49,10 +49,10 @@ class Work:
 
 
 def run_kernels(selection: Selection, device: Device | None, missing: str, progress: Progress) -> Report:
-    """What :func:`verify.gate.gate.run_gate` gives, sooner where there are several kernels and cores.
+    """Like :func:`verify.gate.gate.run_gate`, but faster with several kernels and cores.
 
-    Kernels without a selected fixture are left out. Raises what it raises, SelectionError when no kernel has
-    one, and BlamedError for any error of a kernel that has a process of its own.
+    Kernels without a selected fixture are skipped. Raises the same errors, SelectionError if no kernel has a
+    selected fixture, and BlamedError for any error of a kernel in a process of its own.
     """
     selection = narrowed(selection)
     processes = min(len(selection.contracts), len(os.sched_getaffinity(0)))
@@ -68,7 +68,7 @@ def run_kernels(selection: Selection, device: Device | None, missing: str, progr
         try:
             reports = [r for part in pool.map(lambda work: _ask(work, progress), wanted) for r in part]
         except BaseException:
-            end_descendants()  # or the pool would wait for kernels that nobody wants any more
+            end_descendants()  # otherwise the pool would wait for the remaining kernels
             raise
     return Report(
         tuple(reports),
@@ -81,9 +81,9 @@ def run_kernels(selection: Selection, device: Device | None, missing: str, progr
 
 
 def _ask(work: Work, progress: Progress) -> Sequence[KernelReport]:
-    """Start a worker and listen until it has answered."""
+    """Start a worker and read its answers until the last."""
     command = (sys.executable, "-m", "verify.gate.side_by_side")
-    # What it leaves when it is killed goes with this process's own scratch.
+    # If it is killed, its files are deleted with this process's scratch folder.
     scratch = {**os.environ, "TMPDIR": tempfile.gettempdir()}
     with guarded(
         command, env=scratch, start_new_session=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -98,7 +98,7 @@ def _ask(work: Work, progress: Progress) -> Sequence[KernelReport]:
             end_group(process)
             code = process.returncode
             how = f"{work.kernel}: its process ended with code {code} before its report"
-            # By itself it ends that way only when the contract makes it.
+            # It exits early by itself only if the contract makes it.
             defect = code is None or code < 0
             raise BlamedError(how, ExitCode.NOT_VERIFIED if defect else ExitCode.USAGE) from None
         finally:
@@ -109,31 +109,31 @@ def _ask(work: Work, progress: Progress) -> Sequence[KernelReport]:
 
 
 def _answer() -> None:
-    """The worker's side."""
+    """The worker's main function."""
     work: Work = pickle.load(sys.stdin.buffer)
-    adopt_orphans(True)  # a launcher's daemons end with its kernel
-    # What a contract prints goes to standard error: standard output is for the answers.
-    answers, speaking = os.fdopen(os.dup(1), "wb"), threading.Lock()
+    adopt_orphans(True)  # so that a launcher's daemons are killed with the worker
+    # A contract's output goes to standard error: standard output is for the answers.
+    answers, writing = os.fdopen(os.dup(1), "wb"), threading.Lock()
     os.dup2(2, 1)
 
-    def say(answer: str | tuple[KernelReport, ...] | BlamedError) -> None:
-        with speaking:
+    def send(answer: str | tuple[KernelReport, ...] | BlamedError) -> None:
+        with writing:
             pickle.dump(answer, answers)
             answers.flush()
 
     try:
         whole = replace(work.selection, contracts=find_contracts([work.kernel]))
         device = CpuDevice(work.architecture)
-        say(run_gate(whole, device, "", say).kernels)
+        send(run_gate(whole, device, "", send).kernels)
     except BaseException as error:
-        # Where it happened does not travel either, so who is to blame is found here.
-        say(BlamedError(*blame(error)))
+        # Tracebacks cannot be pickled, so the error is attributed here.
+        send(BlamedError(*blame(error)))
     finally:
         end_descendants()
 
 
 if __name__ == "__main__":
-    # By its name, so that what is pickled here is what it is there.
+    # Imported by name, so that pickled classes are the same on both sides.
     from verify.gate import side_by_side
 
     side_by_side._answer()

@@ -1,1 +1,1 @@
-"""Reports: table, findings, JSON and the reproduction folder."""
+"""Reports: tables, findings, JSON and reproduction folders."""

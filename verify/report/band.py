@@ -1,4 +1,4 @@
-"""Draws a fixture's live band: slots, live and dead, wrap, split and tile edges, as lines of text."""
+"""Draws a fixture's live band as text: live and dead slots, the wrap, split and tile edges."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _WIDTH = 96
 
 
 def draw(case: Case, width: int = _WIDTH) -> Iterator[str]:
-    """Lines for every input with a live mask, one bar a batch row.
+    """Lines for every input with a live mask, one bar per batch row.
 
-    A bar stands for the slots of the axis that the mask varies along; one character covers one or more slots.
+    A bar shows the slots of the axis along which the mask varies; one character covers one or more slots.
     """
     masked = [b for b in case.contract.buffers if b.live is not None and case.given(b.name)]
     drawn: dict[bytes, str] = {}
@@ -50,7 +50,7 @@ def _draw_buffer(case: Case, buffer: Buffer, mask: np.ndarray, width: int) -> It
 
 
 def _varying_axis(mask: np.ndarray) -> int:
-    """The innermost axis along which the mask is not constant; the first when it is constant everywhere."""
+    """The innermost axis along which the mask is not constant; the first if it is constant."""
     for axis in reversed(range(mask.ndim)):
         if (mask != np.take(mask, [0], axis=axis)).any():
             return axis

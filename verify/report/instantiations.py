@@ -1,4 +1,4 @@
-"""Which instantiations of a kernel's templates ran: each is a kernel of its own, with faults of its own."""
+"""Reports which instantiations of a kernel's templates ran: each is a kernel of its own."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from verify.fixture.resolve import ResolvedFixture
 from verify.fixture.schema import FixtureError
 
 MOST_NAMED = 4
-"""Of those that did not run."""
+"""How many instantiations that did not run are named."""
 
 
 def fixtures_by_instantiation(
     contract: Contract, fixtures: Sequence[ResolvedFixture]
 ) -> dict[str, list[str]]:
-    """The fixtures that run each instantiation. Raises FixtureError for a condition without a value."""
+    """The fixtures that run each instantiation. Raises FixtureError if a condition cannot be evaluated."""
     found: dict[str, list[str]] = {}
     for name, condition in contract.instantiations.items():
         try:
@@ -28,7 +28,7 @@ def fixtures_by_instantiation(
 
 
 def instantiations_text(by_name: dict[str, list[str]], outcomes: Sequence[Outcome]) -> str:
-    """How many ran, and which did not; nothing for a contract that names none."""
+    """How many ran, and which did not; empty for a contract without instantiations."""
     if not by_name:
         return ""
     ran = {o.fixture for o in outcomes if o.verdict is not Verdict.NOT_RUN}
@@ -43,12 +43,12 @@ def instantiations_text(by_name: dict[str, list[str]], outcomes: Sequence[Outcom
 def unmet_instantiations(
     contract: Contract, by_name: dict[str, list[str]], fixtures: Sequence[ResolvedFixture]
 ) -> list[Outcome]:
-    """No verdict for a kernel part of which no fixture runs. fixtures: all that the contract has."""
+    """Inconclusive if no fixture runs some instantiation. fixtures: all of the contract's."""
     unmet = [name for name, runs in by_name.items() if not runs]
     if not unmet or not fixtures:
         return []
     why = (
-        f"no fixture runs {', '.join(unmet[:MOST_NAMED])}, which the contract names among its "
-        "instantiations: add one (a fixture's `over` runs it over several)"
+        f"no fixture runs {', '.join(unmet[:MOST_NAMED])}, one of the contract's "
+        "instantiations: add one (a fixture's `over` can cover several)"
     )
     return [Outcome.inconclusive("compare", contract.name, fixtures[0].fixture.name, why)]

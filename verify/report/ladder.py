@@ -1,4 +1,4 @@
-"""The oracle ladder as it stands for one kernel: which rung was passed, and which was not run, and why."""
+"""The state of the oracle ladder for one kernel: which rungs passed, and which did not run and why."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def rungs(
     known: Mapping[str, Mapping[str, Quantity]] | None = None,
     agreed: dict[str, int] | None = None,
 ) -> Mapping[str, str]:
-    """Rung -> what was shown, from the bottom of the ladder up. A rung that was not climbed says so.
+    """Rung -> its result, from the bottom of the ladder up; also for rungs that were not run.
 
-    device: the name of the one that the checks ran on. tokens: what the top rung says, which is climbed by
-    all kernels of the decoder together. known: references and bounds that are there already, by case. agreed:
-    how many elements of a case arbitrary precision has confirmed before, and does after.
+    device: the name of the checks' device. tokens: the result of the top rung, which all kernels of the
+    decoder climb together. known: references and bounds computed before, by case. agreed: by case, how many
+    elements arbitrary precision has confirmed; updated here.
     """
     return {
         "rung 1 mpmath": _mpmath(contract, cases, known or {}, {} if agreed is None else agreed),
@@ -47,12 +47,12 @@ def _mpmath(
     known: Mapping[str, Mapping[str, Quantity]],
     agreed: dict[str, int],
 ) -> str:
-    """One profile of every fixture, a few elements of each quantity, against the float64 reference.
+    """Compare a few elements of each quantity, for one profile per fixture, with the float64 reference.
 
-    Of the fixtures that axes make of one, the first: the reference is the same formula for all of them.
+    Of fixtures that axes expand to, only the first: the reference is the same formula for all of them.
     """
     if contract.exact_reference is None:
-        return "not run (the contract gives no exact_reference)"
+        return "not run (the contract has no exact_reference)"
     sampled = 0
     families: set[str] = set()
     for number, (name, fixture) in enumerate(cases.items()):
@@ -85,10 +85,10 @@ def _reference(outcomes: Sequence[Outcome]) -> str:
 
 
 def _parity(contract: Contract, outcomes: Sequence[Outcome], device: str | None) -> str:
-    """Each oracle of the contract in turn: what it agreed with, or why it was not asked."""
+    """Each oracle of the contract: what it agreed with, or why it was not run."""
     asked = [o for o in outcomes if o.check == "parity"]
     if not contract.parity:
-        return "not run (the contract names no parity oracle)"
+        return "not run (the contract has no parity oracle)"
     if not asked:
         return "not run (verify run --ladder, or --check parity)"
     parts = []
@@ -102,7 +102,7 @@ def _parity(contract: Contract, outcomes: Sequence[Outcome], device: str | None)
 
 
 def _not_passed(outcomes: Sequence[Outcome]) -> str:
-    """The verdict and the first reason for it; nothing when all are clean."""
+    """The verdict and the first reason for it; empty if all are clean."""
     verdict = overall(outcomes)
     if verdict is Verdict.CLEAN:
         return ""

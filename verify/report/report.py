@@ -1,4 +1,4 @@
-"""The report as a value: what was verified, on what, with which outcomes. Printing it is done elsewhere."""
+"""The report as data: what was verified, on which device, with which outcomes. It is printed elsewhere."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from verify.finding.finding import EXIT_CODES, Finding, Outcome, Severity, Verdi
 class KernelReport:
     """One kernel's part.
 
-    pins: fixture -> the fault it pins, in file order. rungs: the oracle ladder, rung -> what was shown.
-    instantiations: how many of the kernel's templates' ran, and which did not; empty when none is named.
+    pins: fixture -> the fault it pins, in file order. rungs: the oracle ladder, rung -> result.
+    instantiations: how many of the contract's instantiations ran, and which did not; empty if it has none.
     """
 
     kernel: str
@@ -31,7 +31,7 @@ class KernelReport:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything one command found. notes: lines that every report must print (suppressions, limits)."""
+    """The result of one command. notes: lines that every report must print (suppressions, limits)."""
 
     kernels: tuple[KernelReport, ...]
     device: DeviceInfo | None
@@ -53,12 +53,12 @@ class Report:
 
     @property
     def verdict(self) -> Verdict:
-        """One verdict for everything."""
+        """The overall verdict."""
         return overall(self.outcomes)
 
     @property
     def only_not_run(self) -> bool:
-        """Something was clean and all the rest was not run."""
+        """Whether some outcome is clean and all others are not run."""
         return {o.verdict for o in self.outcomes} == {Verdict.CLEAN, Verdict.NOT_RUN}
 
     @property
@@ -116,7 +116,7 @@ def finding_as_json(finding: Finding) -> dict[str, Any]:
 
 
 def outcome_from_json(plain: Mapping[str, Any]) -> Outcome:
-    """The outcome that :func:`outcome_as_json` wrote; how test workers share results."""
+    """The outcome from :func:`outcome_as_json`; test workers share results this way."""
     from verify.finding.finding import SourceLine
 
     findings = tuple(
@@ -147,5 +147,5 @@ def _finite(value: Any) -> Any:
 
 
 def counts(outcomes: Sequence[Outcome]) -> dict[Verdict, int]:
-    """How many outcomes have each verdict."""
+    """The number of outcomes by verdict."""
     return {v: sum(o.verdict is v for o in outcomes) for v in Verdict}

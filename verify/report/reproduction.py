@@ -1,4 +1,4 @@
-"""A folder that repeats a finding, on a GPU without Python: one ``.cu``, its input, build and run lines."""
+"""Writes folders that reproduce findings, on a GPU without Python: one ``.cu``, its input, and scripts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from verify.check.subject import Subject
 
 MOST_FOLDERS = 20
-"""Findings beyond this many cases get no folder of their own; the others show the same faults."""
+"""Findings beyond this many cases get no folder: most show the same faults."""
 
 _INTERPOSER = "launch_fault_interposer"
 
@@ -51,8 +51,8 @@ def keep_reproductions(
 ) -> list[Outcome]:
     """The outcomes with each error's ``folder`` set to a reproduction written below ``folder``.
 
-    Findings of one case under one check share a folder. Nothing that is there is replaced: another finding of
-    the same case goes beside it. A finding outlives a folder that cannot be written, and says why.
+    Findings of one case and check share a folder. Existing folders are never replaced: another finding of the
+    same case gets another folder. If a folder cannot be written, the finding is kept and says why.
     """
     written: dict[tuple[str, str], tuple[str, str]] = {}
     kept = []
@@ -74,7 +74,7 @@ def keep_reproductions(
 
 
 def _kept(finding: Finding, case: Case, subject: Subject, build: Build, folder: Path) -> tuple[str, str]:
-    """The folder of a finding, or empty and why there is none."""
+    """The folder of a finding, or empty and the reason."""
     name = f"{case.id.replace('/', '-')}-{finding.check}"
     try:
         executed = {run.id: run for run in subject.executed()}
@@ -84,15 +84,15 @@ def _kept(finding: Finding, case: Case, subject: Subject, build: Build, folder: 
             made = Path(scratch) / name
             write_reproduction(made, build, shown, finding, subject.device.info())
             return str(_placed(made, folder)), ""
-    except Exception as problem:  # whatever is wrong with a folder, the finding has been made
+    except Exception as problem:  # a finding must not be lost because of its folder
         return "", f"{type(problem).__name__}: {' '.join(str(problem).split())}"
 
 
 def _placed(made: Path, folder: Path) -> Path:
-    """A folder moved to where no other is, or the one that is the same but for what was built in it."""
+    """Move a folder to an unused name, unless one with the same files exists; returns the path."""
     for number in itertools.count(1):
         target = folder / (made.name if number == 1 else f"{made.name}-{number}")
-        # Another process may take the name meanwhile; a folder with files is never replaced.
+        # Another process may use the name meanwhile; a folder with files is never replaced.
         if not target.exists() and publish_folder(made, target):
             return target
         if target.is_dir() and _same_files(made, target):
@@ -106,7 +106,7 @@ def _same_files(made: Path, there: Path) -> bool:
 
 
 def _case_of(subject: Subject, finding: Finding) -> Case | None:
-    """The case that a finding names; None for one that is about no single case."""
+    """The case of a finding; None if it is not about a single case."""
     kernel, _, rest = finding.case.partition("/")
     fixture, _, profile = rest.partition("/")
     known = subject.cases.get(fixture, {}) if kernel == subject.contract.name else {}
@@ -120,7 +120,7 @@ def write_reproduction(
 ) -> None:
     """Write the folder: sources, headers, pack, expected intervals, ``build.sh``, ``run.sh``, ``README``.
 
-    device: what found it, and what ``run.sh`` therefore runs it on.
+    device: the device that found it, on which ``run.sh`` runs it by default.
     """
     folder.mkdir(parents=True)
     contract = build.contract
@@ -128,7 +128,7 @@ def write_reproduction(
     name = f"{contract.name}_case"
     (folder / f"{name}.cu").write_text(render(contract, production.name, whole=True))
     copy_headers(folder)
-    # A header is found from beside the source or from an include folder; it is copied for both.
+    # A header may be found beside the source or in an include folder; it is copied for both.
     bases = [production.parent, *include_folders(contract)]
     for file in build.files:
         targets = [file.relative_to(base) for base in bases if file.is_relative_to(base)]
@@ -158,7 +158,7 @@ def _build_lines(contract: Contract, build: Build, name: str, swept: bool) -> li
     flags = [*FIXED_FLAGS, *architecture_flags(build.architectures), *other_flags(contract), "-I."]
     wraps = [f"-Xlinker=--wrap={wrapped}" for wrapped in WRAPPED]
     lines = [
-        "# Needs nvcc 13 and g++; NVCC names another nvcc than the one found when this was written.",
+        "# Needs nvcc 13 and g++; NVCC selects another nvcc than the one found when this was written.",
         f"NVCC=${{NVCC:-{shlex.quote(str(build.toolchain.nvcc))}}}",
         '[ -x "$NVCC" ] || NVCC=nvcc',
         'ROOT=$(dirname "$(dirname "$(command -v "$NVCC")")")',
@@ -178,14 +178,14 @@ def _build_lines(contract: Contract, build: Build, name: str, swept: bool) -> li
 
 def _run_lines(finding: Finding, name: str, shown: Showing, device: DeviceInfo) -> list[str]:
     lines = [
-        "# DEVICE=gpu runs it on the GPU, DEVICE=cpu on the suite's CPU device; without, what found it.",
-        "# It ends with 0 where nothing is wrong.",
+        "# DEVICE=gpu runs it on the GPU, DEVICE=cpu on the suite's CPU device; default: what found it.",
+        "# Exit code 0 means that nothing is wrong.",
         f"PYTHON=${{PYTHON:-{shlex.quote(sys.executable)}}}",
         'command -v "$PYTHON" > /dev/null || PYTHON=python3',
         f"DEVICE=${{DEVICE:-{device.kind}}}",
     ]
     if shown.suite:
-        # What it takes is counted, or computed, by the suite alone.
+        # Only the suite can count, or compute, what this needs.
         arguments_of = finding.repeat.removeprefix("python ").rpartition(" --device ")[0]
         return [*lines, f'exec "$PYTHON" {arguments_of} --device "$DEVICE" --findings again']
     lines.append("rm -rf out again log && mkdir out again")
@@ -208,7 +208,7 @@ def _run_lines(finding: Finding, name: str, shown: Showing, device: DeviceInfo) 
 def _device_lines(
     name: str, shown: Showing, device: DeviceInfo, out: str, seed: int, hangs: bool
 ) -> list[str]:
-    """The harness on the chosen device, with what it says in ``log``; its own bad end ends the script."""
+    """Run the harness on the chosen device, with its output in ``log``; its failure ends the script."""
     preload = f"env LD_PRELOAD=$PWD/{_INTERPOSER}.so " if shown.swept else ""
     harness = f"./{name} run --pack pack/manifest.pack --out {out}"
     with_tool = shlex.join(arguments(shown.tool, (2026, 4, 0, 0), {})) if shown.tool else ""
@@ -254,7 +254,7 @@ def _readme(finding: Finding, name: str) -> str:
             "./build.sh compiles the production source, unchanged, with the harness around it.",
             "./run.sh runs this case on the device that found it; DEVICE=gpu or DEVICE=cpu chooses another.",
             "On a GPU it needs no Python, on the CPU device an environment with the suite.",
-            "pack/ holds the input, out/ what came of it.",
+            "pack/ has the input, out/ the results.",
             f"With the suite: {finding.repeat}" if finding.repeat else "",
             "",
         ]

@@ -1,4 +1,4 @@
-"""Prints a report to a terminal: a table of fixtures by checks, then the findings, then one line."""
+"""Prints a report to a terminal: a table of fixtures and checks, the findings, and the verdict line."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _CELL = {
     Verdict.NOT_RUN: ("not run", "yellow"),
 }
 SHOWN_FINDINGS = 1
-"""Of one kernel and fault; the rest are the same in other fixtures and checks more often than not."""
+"""Per kernel and fault; the others are usually the same fault in other fixtures and checks."""
 
 _FOLDED = (Family.OUTPUTS, Family.READS)
-"""Families in whose kinds one fault shows itself in one fixture."""
+"""Families in which one fault can appear as several kinds in one fixture."""
 
 
 def print_report(report: Report, console: Console, verbose: bool = False) -> None:
-    """Table, findings, reasons, notes, verdict. verbose: every finding, not the first few of each check."""
+    """Print table, findings, reasons, notes, verdict. verbose: every finding, not only one per fault."""
     for kernel in report.kernels:
         console.print(_table(kernel, report.checks))
         _print_rungs(kernel, console)
@@ -42,7 +42,7 @@ def print_report(report: Report, console: Console, verbose: bool = False) -> Non
 
 
 def verdict_line(report: Report) -> Text:
-    """The last line: the verdict, what it stands on, and how long it took."""
+    """The last line: the verdict, its basis, and the duration."""
     tally = counts(report.outcomes)
     kernels = ", ".join(dict.fromkeys(k.kernel for k in report.kernels)) or "nothing"
     architectures = ", ".join(dict.fromkeys(k.architecture for k in report.kernels))
@@ -111,11 +111,11 @@ def _print_findings(findings: Iterable[Finding], console: Console, verbose: bool
         if len(shown) < len(group):
             console.print(f"  also      {_places(group)}", markup=False, highlight=False, soft_wrap=True)
     if hidden:
-        console.print(f"\n{hidden} more findings of the same faults: --verbose prints all, --json keeps all")
+        console.print(f"\n{hidden} more findings of the same faults: --verbose or --json shows all")
 
 
 def _folded(groups: Iterable[list[Finding]]) -> list[list[Finding]]:
-    """Kinds that show one fault in several ways are one group, where all their fixtures have it."""
+    """Merge kinds of the same family into one group, if the group includes all their fixtures."""
     kept: list[list[Finding]] = []
     for group in groups:
         family = _family(group)
@@ -130,19 +130,19 @@ def _folded(groups: Iterable[list[Finding]]) -> list[list[Finding]]:
 
 
 def _family(group: list[Finding]) -> tuple[str, Family, Severity] | None:
-    """What a fault of this kind shows itself in, by kernel; None for a kind that stands for itself."""
+    """The group's kernel, family and severity; None for a kind that is never merged."""
     first = group[0]
     family = family_of_kind(first.kind)
     return (first.kernel, family, first.severity) if family in _FOLDED else None
 
 
 def _fixture(finding: Finding) -> str:
-    """The fixture of a finding, which stands second in its case."""
+    """The fixture of a finding, the second part of its case."""
     return (*finding.case.split("/"), "")[1]
 
 
 def _places(group: list[Finding]) -> str:
-    """How many findings there are of a fault, of which kinds, under which checks and in how many cases."""
+    """The number of findings of a fault, their kinds, checks and number of cases."""
     cases = len({f.case for f in group})
     checks = ", ".join(dict.fromkeys(f.check for f in group))
     others = dict.fromkeys(f.kind for f in group if f.kind != group[0].kind)
@@ -152,7 +152,7 @@ def _places(group: list[Finding]) -> str:
 
 
 def finding_text(finding: Finding) -> str:
-    """A finding as a person reads it, with rich markup on its first line."""
+    """A finding as text, with rich markup on its first line."""
     style = "bold red" if finding.severity is Severity.ERROR else "bold yellow"
     head = f"[{style}]{finding.check} {finding.severity}[/]: {escape(finding.kind)} in {escape(finding.case)}"
     lines = [head]
@@ -176,12 +176,12 @@ def finding_text(finding: Finding) -> str:
 
 
 def _indented(text: str) -> str:
-    """Lines of a message that has several stand under its first, not where a new entry would begin."""
+    """A message with its further lines aligned under the first."""
     return text.replace("\n", "\n            ")
 
 
 def _print_reasons(outcomes: Iterable[Outcome], console: Console) -> None:
-    """Why verdicts are missing, one line a reason however many fixtures share it."""
+    """Print why verdicts are missing, one line per reason, however many fixtures share it."""
     grouped: dict[tuple[Verdict, str], list[str]] = {}
     for outcome in outcomes:
         if outcome.verdict in (Verdict.NOT_RUN, Verdict.INCONCLUSIVE):

@@ -1,8 +1,8 @@
 """The pytest plugin: every ``*_contract.py`` is a test file, every fixture x check is a test.
 
-``pytest -n auto verify/`` runs the suite's own contracts, ``pytest my_kernels/`` a user's. The first test
-that needs a kernel's batch runs it for all selected tests; the other workers wait and read its results. No
-contract is ever loaded in pytest's own process, which it could end: see :mod:`verify.testing.worker`.
+``pytest -n auto verify/`` runs the suite's own contracts, ``pytest my_kernels/`` a user's. The first test of
+a kernel runs all its selected tests as a batch; the other workers wait and read the results. No contract is
+ever loaded in pytest's own process, which it could end: see :mod:`verify.testing.worker`.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from verify.testing.worker import Batch, Listing, Worker, device_of
 from verify.toolchain.cache import digest
 
 _RESULTS = pytest.StashKey[Path]()
-"""The folder in which the workers of one test run, and only they, share results."""
+"""The folder in which the workers of one test run share results."""
 
 _WORKER = pytest.StashKey[Worker]()
 _ADMITTED = pytest.StashKey[set[Path]]()
 
 _CHECK = "verify_check"
-"""The keyword of the plugin's tests, by which a report is known for one."""
+"""The keyword by which reports of the plugin's tests are recognised."""
 
 _BUILT = ("build", "dist")
-"""Folders that pytest passes by for their names."""
+"""Folders that pytest ignores because of their names."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -51,13 +51,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--check", action="append", default=[], choices=CHECKS, help="only this check (repeatable)"
     )
     group.addoption(
-        "--allow-not-run", action="store_true", help="what cannot run here is skipped, not failed"
+        "--allow-not-run", action="store_true", help="checks that cannot run here are skipped, not failed"
     )
     group.addoption("--verify-strict", action="store_true", help="warnings count as findings")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """What this process and this run of tests keep."""
+    """Set up the state of this process and this test run."""
     config.stash[_WORKER] = Worker()
     config.pluginmanager.register(_Verified(), "verify-verified")
     config.stash[_ADMITTED] = set()
@@ -67,12 +67,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tell a worker of xdist where the run's results are."""
+    """Pass the results folder to an xdist worker."""
     node.workerinput["verify_results"] = str(_results(node.config))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """End what was started for this process; the run's results go with the process that began it."""
+    """End this process's worker; the process that started the test run deletes the results."""
     config.stash[_WORKER].close()
     if _RESULTS in config.stash and not hasattr(config, "workerinput"):
         shutil.rmtree(config.stash[_RESULTS], ignore_errors=True)
@@ -89,7 +89,7 @@ def _results(config: pytest.Config) -> Path:
 def pytest_ignore_collect(
     collection_path: Path, config: pytest.Config
 ) -> Generator[None, bool | None, bool | None]:
-    """Search folders that pytest passes by for their names, for contracts alone."""
+    """Search folders that pytest ignores because of their names, but only for contracts."""
     ignored = yield
     admitted = config.stash[_ADMITTED]
     if ignored and collection_path.name in _BUILT and collection_path.is_dir():
@@ -110,7 +110,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 
 class _Verified:
-    """Counts the checks of a run, and those that verified something, whoever ran them."""
+    """Counts a run's checks, and those that were not skipped, over all workers."""
 
     def __init__(self) -> None:
         self.checks = self.ran = 0
@@ -152,7 +152,7 @@ class ContractFile(pytest.File):
 
 
 class NotCleanError(Exception):
-    """A check that did not come out clean; carries the outcome."""
+    """A check was not clean; has the outcome."""
 
     def __init__(self, outcome: Outcome) -> None:
         super().__init__(outcome.reason or str(outcome.verdict))
@@ -198,8 +198,8 @@ def _plain(markup: str) -> str:
 
 
 def _outcomes(item: CheckItem) -> dict[str, Outcome]:
-    """All outcomes of the item's contract, from this run's shared results; run once, by who comes first."""
-    # By its file: another contract of the run may have its name.
+    """All outcomes of the item's contract from the shared results; the first caller runs the batch."""
+    # Keyed by file: another contract of the run may have the same name.
     results = _results(item.config) / f"{digest([str(item.path)])}.json"
     with FileLock(results.with_suffix(".lock")):
         if not results.exists():

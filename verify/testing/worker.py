@@ -1,8 +1,7 @@
-"""The process in which pytest's contracts run: a contract that ends it, or breaks it, ends no test run.
+"""The process in which pytest's contracts run, so that a contract that exits or breaks it ends no test run.
 
-It is this module run as a program: it reads pickled requests and answers each with a pickled value, or with
-the error as a :class:`BlamedError`. One process serves all contracts of a test process, and is replaced when
-it ends.
+It is this module run as a program: it reads pickled requests and answers each with a pickled value, or with a
+:class:`BlamedError`. One process serves all contracts of a test process, and is restarted if it ends.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from verify.system.scratch import make_scratch, sweep_scratch
 
 @dataclass(frozen=True)
 class Listing:
-    """Asks for a contract's name and the names of its fixtures."""
+    """Requests a contract's name and the names of its fixtures."""
 
     file: Path
 
@@ -48,7 +47,7 @@ class Listing:
 
 @dataclass(frozen=True)
 class Batch:
-    """Asks for the outcomes of fixtures and checks of a contract on a device."""
+    """Requests the outcomes of fixtures and checks of a contract on a device."""
 
     file: Path
     fixtures: Sequence[str]
@@ -72,19 +71,19 @@ class Batch:
 
 @cache
 def device_of(name: str) -> Device | NoDevice:
-    """The device of that name, or why there is none; asked once."""
+    """The device of that name, or why there is none; selected once."""
     return select_device(name)
 
 
 class Worker:
-    """The asking side. Starts the process when it is needed."""
+    """The client side. Starts the process when it is first needed."""
 
     def __init__(self) -> None:
         self._life = ExitStack()
         self._process: subprocess.Popen[bytes] | None = None
 
     def ask(self, request: Listing | Batch) -> Any:
-        """The answer. Raises BlamedError: an error's line and code, also when the process ended instead."""
+        """The answer. Raises BlamedError with an error's line and code, also if the process ended instead."""
         if self._process is None:
             command = (sys.executable, "-m", "verify.testing.worker")
             started = guarded(command, start_new_session=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -120,10 +119,10 @@ class Worker:
 
 
 def _serve() -> None:
-    """The process's side: until its standard input ends."""
+    """The process's main function: serves requests until standard input ends."""
     requests = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a contract prints goes to standard error
+    os.dup2(2, 1)  # a contract's output goes to standard error
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)
     adopt_orphans(True)
@@ -145,12 +144,12 @@ def _serve() -> None:
             answers.flush()
     finally:
         end_descendants()
-        # Not tempfile.tempdir: a contract can have set that to any folder of the user's.
+        # Not tempfile.tempdir: a contract may have set it to any of the user's folders.
         shutil.rmtree(scratch, ignore_errors=True)
 
 
 if __name__ == "__main__":
-    # By its name, so that what is pickled here is what it is there.
+    # Imported by name, so that pickled classes are the same on both sides.
     from verify.testing import worker
 
     worker._serve()

@@ -1,1 +1,1 @@
-"""Token parity: a small decoder, once through the production kernels and once through the float64 oracle."""
+"""Token parity: a small decoder, run with the production kernels and with the float64 oracle."""

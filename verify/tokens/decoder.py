@@ -1,8 +1,8 @@
-"""The decoder's own code, which both paths share: everything between two kernel calls, rounded to bf16.
+"""The decoder code that both paths share: everything between two kernel calls, rounded to bf16.
 
-It takes a run of consecutive positions at once. The oracle decodes one position after the other; the kernel
-path, which is told the oracle's tokens, takes all of them layer by layer, each with the cache of its own
-past. Every kernel call is the one that decoding token by token would make.
+It processes consecutive positions together. The oracle decodes one position after the other; the kernel path,
+which is given the oracle's tokens, processes all positions layer by layer, each with the cache of its own
+past. Every kernel call is the same as in token-by-token decoding.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ROTATION_BASE = 10_000.0
 
 @dataclass
 class Past:
-    """Keys and values of one layer, ``[positions, kv_heads, dim]``, as they were stored."""
+    """Keys and values of one layer, ``[positions, kv_heads, dim]``, as stored."""
 
     keys: np.ndarray
     values: np.ndarray
@@ -30,27 +30,27 @@ class Past:
 
 @dataclass
 class State:
-    """What decoding carries along: each layer's past."""
+    """The state of decoding: each layer's past."""
 
     layers: list[Past] = field(default_factory=list)
 
     @classmethod
     def empty(cls, model: Model) -> State:
-        """Before the first position."""
+        """The state before the first position."""
         shapes = [(0, layer.attention.kv_heads, layer.attention.dim) for layer in model.layers]
         return cls([Past(np.zeros(s), np.zeros(s)) for s in shapes])
 
 
 @dataclass(frozen=True)
 class Decoder:
-    """One path through the model. stored: format between the calls (f64 shows what bf16 does)."""
+    """One path through the model. stored: format between the calls (f64 shows the effect of bf16)."""
 
     model: Model
     execute: Executor
     stored: str = "bf16"
 
     def logits(self, tokens: Sequence[int], first: int, state: State) -> np.ndarray:
-        """Logits ``[n, V]`` after each of ``tokens``, which stand at the positions from ``first`` on.
+        """Logits ``[n, V]`` after each of ``tokens``, at the positions from ``first`` on.
 
         Appends to the state.
         """
@@ -130,7 +130,7 @@ class Decoder:
 
 
 def _rotated(heads: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """Rotary position embedding of ``[n, heads, dim]``: halves of a head are the parts of complex numbers."""
+    """Rotary position embedding of ``[n, heads, dim]``: a head's halves are real and imaginary parts."""
     half = heads.shape[-1] // 2
     angles = positions[:, None, None] * _ROTATION_BASE ** (-np.arange(half) / half)
     a, b = heads[..., :half], heads[..., half:]

@@ -24,16 +24,16 @@ from verify.wire.run import Run
 _GUESSED_SM_COUNT = 132
 
 ROWS_AT_ONCE = 8
-"""Positions whose bounds are worked out together: more would not fit a processor's cache."""
+"""Positions whose bounds are computed together: more would not fit into the processor's cache."""
 
 
 class PathError(RuntimeError):
-    """An operation that did not run to its end; the message names place and reason."""
+    """An operation did not complete; the message names place and reason."""
 
 
 @dataclass(frozen=True)
 class Deviation:
-    """An element that left its bound, given its own path's inputs."""
+    """An element outside its bound for the inputs of its own path."""
 
     position: int
     place: str
@@ -52,20 +52,20 @@ class Deviation:
 def build_kernels(
     contracts: Mapping[str, Contract], device: Device | None, architecture: str | None, progress: Progress
 ) -> dict[str, Build]:
-    """The harness of each kernel, for the device's architecture, side by side. Raises BuildError."""
+    """Build the harness of each kernel for the device's architecture, concurrently. Raises BuildError."""
     wanted = architecture or (device.info().architecture if device is not None else None)
     builds = build_all(list(contracts.values()), wanted, progress, jobs=len(os.sched_getaffinity(0)))
     return dict(zip(contracts, builds, strict=True))
 
 
 def launcher_plans(builds: Mapping[str, Build], device: Device | None) -> Plans:
-    """Plans as the launchers give them for this device."""
+    """The launchers' plans for this device."""
     sm_count = device.info().sm_count if device is not None else _GUESSED_SM_COUNT
 
     def plans(contract: Contract, symbols: Mapping[str, Any]) -> Mapping[str, int]:
         (plan,) = query_plans(builds[contract.name], contract, [symbols], sm_count)
         if not plan:
-            raise PathError(f"{contract.name}: its launcher refuses {dict(symbols)}")
+            raise PathError(f"{contract.name}: its launcher rejects {dict(symbols)}")
         return plan
 
     return plans
@@ -73,9 +73,9 @@ def launcher_plans(builds: Mapping[str, Build], device: Device | None) -> Plans:
 
 @dataclass
 class KernelPath:
-    """Executes operations on a device and checks each result against the bound for its own inputs.
+    """Executes operations on a device and compares each result with the bound for its inputs.
 
-    deviations: in the order in which they happened, positions before elements.
+    deviations: in execution order, positions before elements.
     """
 
     builder: CaseBuilder
@@ -89,7 +89,7 @@ class KernelPath:
     calls: int = 0
 
     def __call__(self, operation: Operation) -> np.ndarray:
-        """One row of results a position. Raises PathError when a run did not end well."""
+        """One row of results per position. Raises PathError if a run failed."""
         self.progress(f"tokens: {operation.place}, {len(operation.positions)} steps")
         self.calls += 1
         contract = self.builder.contracts[operation.kernel]
@@ -120,7 +120,7 @@ class KernelPath:
 
 
 def deviations(operation: Operation, builder: CaseBuilder, results: np.ndarray) -> list[Deviation]:
-    """The first element of each row of ``results`` ``[positions, n]`` that left its bound.
+    """The first element outside its bound of each row of ``results`` ``[positions, n]``.
 
     The bounds are those for the operation's own inputs.
     """

@@ -36,8 +36,8 @@ GLOBAL = Attention(heads=4, kv_heads=1, dim=128, window=0, capacity=64)
 class Shape:
     """Sizes of the decoder. steps: tokens decoded; several times the window, so that the rings wrap.
 
-    branch: what a layer's branch weighs beside the residual stream. spread: how unequal the rows of the head
-    are (standard deviation of the logarithm of their size); both decide how clear the winning token is.
+    branch: weight of a layer's branch relative to the residual stream. spread: inequality of the head's rows
+    (standard deviation of the logarithm of their size); both determine the winning token's lead.
     """
 
     layers: tuple[Attention, ...] = (*(LOCAL,) * 5, GLOBAL)
@@ -52,7 +52,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Layer:
-    """Norm gains as numbers, projections as the buffers of the FP4 kernel."""
+    """Weights of one layer: norm gains as numbers, projections as buffers of the FP4 kernel."""
 
     attention: Attention
     norm_attention: np.ndarray
@@ -73,7 +73,7 @@ class Model:
 
 
 def build_model(shape: Shape) -> Model:
-    """Weights from the seed; layers take NVFP4-style (E4M3, 16) and MX-style (E8M0, 32) scales in turn."""
+    """Weights from the seed; layers alternate NVFP4-style (E4M3, 16) and MX-style (E8M0, 32) scales."""
     rng = np.random.default_rng(shape.seed)
     hidden = shape.hidden
     layers = []

@@ -1,7 +1,7 @@
-"""The decoder's operations as cases of the kernels' contracts, and who computes them.
+"""The decoder's operations as cases of the kernels' contracts, and their execution by the oracle.
 
-An operation is one kernel call for each decoded position. The oracle path takes the contract's reference and
-rounds it to the format that the kernel stores; the kernel path (verify.tokens.device_path) runs the kernel.
+An operation is one kernel call for each decoded position. The oracle path evaluates the contract's reference
+and rounds it to the kernel's output format; the kernel path (verify.tokens.device_path) runs the kernel.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ class Operation:
 
 
 class Executor(Protocol):
-    """Computes an operation: one row of results a position, float64."""
+    """Computes an operation: one row of results per position, float64."""
 
     def __call__(self, operation: Operation) -> np.ndarray: ...
 
 
 class CaseBuilder:
-    """Cases from operations. plans: asks the launcher, once for each set of symbol values.
+    """Builds cases from operations. plans: queries the launcher, once for each set of symbol values.
 
-    stored: the format of activations and results. ``bf16`` is what the kernels take; with ``f64`` the cases
-    are for the references only, and nothing is rounded.
+    stored: the format of activations and results. The kernels use ``bf16``; with ``f64`` the cases are only
+    for the references, and nothing is rounded.
     """
 
     def __init__(self, plans: Plans, stored: str = "bf16") -> None:
@@ -63,7 +63,7 @@ class CaseBuilder:
         self._known: dict[tuple[Any, ...], tuple[dict[str, Any], Mapping[str, int]]] = {}
 
     def cases(self, operation: Operation) -> list[Case]:
-        """One case a position."""
+        """One case per position."""
         contract = self.contracts[operation.kernel]
         where = "head" if operation.layer is None else f"layer{operation.layer}"
         built = []
@@ -77,7 +77,7 @@ class CaseBuilder:
     def joint(self, operation: Operation) -> Case:
         """All positions as the rows of one batch, for the references: a contract's rows are independent.
 
-        Not for a launch: the plan is still that of one row.
+        Not for a launch: the plan is that of a single row.
         """
         cases = self.cases(operation)
         first, contract = cases[0], cases[0].contract
@@ -98,7 +98,7 @@ class CaseBuilder:
     def _resolved(
         self, contract: Contract, symbols: Mapping[str, Any]
     ) -> tuple[dict[str, Any], Mapping[str, int]]:
-        """All symbol values, and the plan, which no value that lies in device memory changes."""
+        """All symbol values, and the plan, which does not depend on values in device memory."""
         key = (contract.name, *(v for n, v in sorted(symbols.items()) if n not in contract.captured_at))
         fixture = Fixture(contract.name, "tokens", "", {n: _listed(v) for n, v in symbols.items()})
         if key not in self._known:
@@ -124,7 +124,7 @@ def _listed(value: Any) -> Any:
 
 
 class Oracle:
-    """The reference, rounded to the format in which the kernel stores it."""
+    """The reference, rounded to the kernel's output format."""
 
     def __init__(self, builder: CaseBuilder) -> None:
         self._builder = builder

@@ -1,10 +1,10 @@
 """Decodes with both paths and compares every token.
 
 The oracle decodes greedily on its own. The kernel path is given the oracle's tokens, so that one difference
-does not hide the next, and must choose the same token at every step. A step counts as decided when the
-oracle's token leads every other by more than the tolerance: the most that rounding to bf16 between the calls
-moves such a lead, measured on the oracle itself. Below it two right paths may differ, and the step is
-reported as a tie.
+does not mask the next, and must choose the same token at every step. A step is decided if the oracle's token
+leads every other by more than the tolerance: the largest change of such a lead by rounding to bf16 between
+the calls, measured on the oracle itself. Below it two correct paths may differ, and the step is reported as a
+tie.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from verify.tokens.operations import Executor
 
 FIRST_TOKEN = 1
 DECIDED = 0.95
-"""Share of the steps that must be decided, or the comparison proves too little."""
+"""Share of the steps that must be decided for the comparison to prove enough."""
 
 
 @dataclass(frozen=True)
 class Decoded:
-    """The oracle's decoding. tokens: the input of each step, one more than there are steps. logits
-    ``[steps, V]``. lead ``[steps]``: to the second best token. tolerance: see the module."""
+    """The oracle's decoding. tokens: the input of each step, and the last output. logits ``[steps, V]``. lead
+    ``[steps]``: over the second best token. tolerance: see the module."""
 
     tokens: tuple[int, ...]
     logits: np.ndarray
@@ -37,14 +37,14 @@ class Decoded:
 
     @property
     def decided(self) -> np.ndarray:
-        """Steps whose token no right path may miss."""
+        """Mask of the steps at which every correct path chooses the oracle's token."""
         return self.lead > self.tolerance
 
 
 @dataclass(frozen=True)
 class TokenReport:
-    """What came of it. different: decided steps at which the kernel path chose another token. ties: steps
-    that are not decided. deviations: results that left their own bound. reason: why it is inconclusive."""
+    """The result. different: decided steps at which the kernel path chose another token. ties: undecided
+    steps. deviations: results outside their bounds. reason: why it is inconclusive."""
 
     verdict: Verdict
     steps: int
@@ -59,7 +59,7 @@ class TokenReport:
 
     @property
     def lines(self) -> list[str]:
-        """The findings, one a line, the first cause first."""
+        """The findings, one per line."""
         found = [
             f"step {step}: the kernels choose token {self.kernel_tokens[step]}, "
             f"the oracle {self.oracle_tokens[step]}"
@@ -75,7 +75,7 @@ class TokenReport:
 
 
 def decode_greedily(model: Model, oracle: Executor, unrounded: Executor) -> Decoded:
-    """Both oracles over the same tokens: rounded as the kernels round, which chooses, and not rounded."""
+    """Decode with two oracles: one rounds as the kernels do and chooses the tokens, one does not round."""
     decoder, state = Decoder(model, oracle), State.empty(model)
     tokens, rows = [FIRST_TOKEN], []
     for step in range(model.shape.steps):
@@ -92,7 +92,7 @@ def decode_greedily(model: Model, oracle: Executor, unrounded: Executor) -> Deco
 def compare(
     model: Model, decoded: Decoded, kernels: Executor, deviations: Sequence[Deviation]
 ) -> TokenReport:
-    """Runs the kernel path over the oracle's tokens and judges its choices.
+    """Run the kernel path on the oracle's tokens and judge its choices.
 
     deviations: the list that the kernel path fills while it runs.
     """
@@ -127,7 +127,7 @@ def compare(
 
 
 def _leads(logits: np.ndarray, tokens: Sequence[int]) -> np.ndarray:
-    """How far the step's token is ahead of each token, ``[steps, V]``."""
+    """The lead of the step's token over each token, ``[steps, V]``."""
     return logits[np.arange(len(logits)), list(tokens)][:, None] - logits
 
 

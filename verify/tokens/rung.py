@@ -1,4 +1,4 @@
-"""Token parity as the ladder's top rung: runs it on a device, and says what came of it."""
+"""Token parity as the ladder's top rung: runs it on a device and reports the result."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from verify.tokens.parity import TokenReport, compare, decode_greedily
 from verify.toolchain.compile import BuildError
 
 CHECK = "tokens"
-"""What outcomes and findings of this rung name as their check."""
+"""The check's name in outcomes and findings of this rung."""
 
 PROMISED = "the kernels choose the oracle's token at every decided step, every result within its own bound"
 
 
 @dataclass(frozen=True)
 class TokenRung:
-    """What token parity says on one device. report: None when it did not run to its end, and then reason says
-    why. launches, elements: kernels run, and results that were held against their bounds."""
+    """The result of token parity on one device. report: None if it did not complete; reason then says why.
+    launches, elements: kernels run, and results compared with their bounds."""
 
     device: str
     verdict: Verdict
@@ -38,7 +38,7 @@ class TokenRung:
 
     @property
     def text(self) -> str:
-        """One line: the verdict, and what it stands on."""
+        """One line: the verdict and its basis."""
         if self.report is None:
             return f"{self.verdict} ({self.reason})"
         equal = sum(a == b for a, b in zip(self.report.oracle_tokens, self.report.kernel_tokens, strict=True))
@@ -55,7 +55,7 @@ class TokenRung:
         )
 
     def outcome(self, kernel: str) -> Outcome:
-        """The rung for one of the decoder's kernels, which pass it together or not at all."""
+        """The outcome for one of the decoder's kernels; all of them share it."""
         if self.verdict is not Verdict.FINDINGS or self.report is None:
             return Outcome(CHECK, kernel, "decoder", self.verdict, reason=self.reason)
         lines = self.report.lines
@@ -75,7 +75,7 @@ class TokenRung:
 def climb(
     device: Device, architecture: str | None, progress: Progress, shape: Shape | None = None
 ) -> TokenRung:
-    """Decode with the kernels on a device and with the oracle. What does not run is inconclusive."""
+    """Decode with the kernels on a device and with the oracle; inconclusive if something cannot run."""
     try:
         report, path = token_parity(device, architecture, progress, shape)
     except (PathError, BuildError) as error:
@@ -85,9 +85,9 @@ def climb(
 
 @dataclass
 class TopRung:
-    """Token parity within a gate: climbed once a device, for the kernels that its decoder is made of.
+    """Token parity within a gate: run once per device, for the kernels that the decoder uses.
 
-    wanted: climb it at all. missing: why there is no device, when there is none.
+    wanted: whether to run it. missing: why there is no device, if there is none.
     """
 
     wanted: bool
@@ -96,7 +96,7 @@ class TopRung:
     _climbed: dict[str, TokenRung] = field(default_factory=dict)
 
     def of(self, contract: Contract, device: Device | None, architecture: str) -> TokenRung | None:
-        """What came of it on a device; None when it was not asked for, or for a kernel of a user."""
+        """The result on a device; None if it is not wanted, or for a user's kernel."""
         if not self.wanted or not _in_decoder(contract):
             return None
         if device is None:
@@ -106,23 +106,23 @@ class TopRung:
         return self._climbed[architecture]
 
     def text(self, contract: Contract, rung: TokenRung | None) -> str:
-        """What the rung says, or why nobody climbed it."""
+        """The rung's result, or why it was not run."""
         if rung is not None:
             return rung.text
         if not _in_decoder(contract):
-            return f"not run (its decoder is made of {', '.join(KERNELS)})"
+            return f"not run (its decoder uses {', '.join(KERNELS)})"
         return "not run (verify run --ladder, or verify tokens)"
 
 
 def _in_decoder(contract: Contract) -> bool:
-    """Whether it is one of the suite's own kernels of the decoder, not a user's of the same name."""
+    """Whether it is one of the suite's kernels that the decoder uses, not a user's of the same name."""
     return contract.name in KERNELS and contract.directory in {p.parent for p in own_contract_files()}
 
 
 def token_parity(
     device: Device, architecture: str | None, progress: Progress, shape: Shape | None = None
 ) -> tuple[TokenReport, KernelPath]:
-    """Both paths on a device. Raises PathError when an operation did not run, BuildError when none can."""
+    """Run both paths on a device. Raises PathError if an operation fails, BuildError if a build does."""
     model = build_model(shape or Shape())
     progress(f"tokens: building {', '.join(KERNELS)}")
     kernels = CaseBuilder(lambda contract, symbols: {})
