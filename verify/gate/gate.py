@@ -178,7 +178,7 @@ def run_checks(
     selection: Selection,
     progress: Progress,
 ) -> list[Outcome]:
-    """The outcomes of the checks, with packs and outputs in ``folder``, and findings with tried repeat lines."""
+    """The outcomes of the checks, with packs and outputs in ``folder``, and tried repeat lines."""
     subject = subject_of(ready, device, folder, selection, progress)
     outcomes = ask_checks(subject, checks)
     own = {spec.name: spec.function for spec in SPECS if spec.name in checks and not spec.beside}
