@@ -40,9 +40,9 @@ def _judge_fixture(
     flat: frozenset[str],
     diagnosed: bool,
 ) -> Outcome:
-    """never: outputs of which no fixture promises an element. flat: inputs that are alike throughout.
+    """never: outputs of which no fixture promises an element. flat: inputs whose elements are all equal.
 
-    diagnosed: wrong outputs are tested for what they match.
+    diagnosed: test what wrong outputs match instead.
     """
     if (unfinished := not_done("compare", subject, fixture, ran)) is not None:
         return unfinished

@@ -152,7 +152,7 @@ def outside_bound(quantity: Quantity, seen: np.ndarray) -> np.ndarray:
 
 
 def element_mask(mask: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """A mask over storage items as a mask over elements (packed formats hold several in an item)."""
+    """A mask over storage items as a mask over elements (packed formats have several per item)."""
     if mask.shape == shape:
         return np.array(mask)
     return np.repeat(mask, shape[-1] // mask.shape[-1], axis=-1)
