@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.machine.known_programs import Expectation, expectations, marked_lines, names, run
-from verify.device.interface import TOOLS
+from verify.device.interface import PROGRAM_TOOLS
 from verify.device.machine_report import MachineFinding
 from verify.system.exit_code import ExitCode
 
@@ -66,7 +66,7 @@ def test_fault_is_found(wanted: Expectation, seed: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("program", RIGHT)
 def test_right_program_is_clean(program: str, seed: int, tmp_path: Path) -> None:
     """A false alarm of any tool, or a wrong result of the machine."""
-    done = run(program, TOOLS, tmp_path, seed=seed)
+    done = run(program, PROGRAM_TOOLS, tmp_path, seed=seed)
     assert done.report is not None, done.reason
     assert done.report.findings == (), (tmp_path / "report.txt").read_text()
     assert done.exit_code == 0
@@ -87,6 +87,6 @@ def test_report_is_the_same_on_any_number_of_cores(program: str, tmp_path: Path)
     """A report that depends on how the blocks were spread over threads."""
     texts = set()
     for threads in (1, 2, 2, 3):
-        run(program, TOOLS, tmp_path, threads=threads)
+        run(program, PROGRAM_TOOLS, tmp_path, threads=threads)
         texts.add((tmp_path / "report.txt").read_text())
     assert len(texts) == 1

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from verify.device.fat_binary import FatBinaryError
-from verify.device.interface import TOOLS
+from verify.device.interface import PROGRAM_TOOLS
 from verify.device.machine_report import MachineReport
 from verify.device.program import (
     AskedToEndError,
@@ -47,7 +47,7 @@ class ProgramReport:
     program_code: int | None
     reason: str = ""
     report: MachineReport | None = None
-    tools: tuple[str, ...] = TOOLS
+    tools: tuple[str, ...] = PROGRAM_TOOLS
     notes: tuple[str, ...] = ()
 
 

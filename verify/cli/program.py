@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from verify.check.program import ProgramReport, run_program
-from verify.device.interface import TOOLS
+from verify.device.interface import MACHINE_CHECKS, PROGRAM_TOOLS
 from verify.device.program import ARCHITECTURES, ProgramOptions
 from verify.device.program_log import BAR, LogError, end_log, unwritable
 from verify.system.exit_code import ExitCode
@@ -43,7 +43,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
     )
     add = result.add_argument
-    add("--tool", action="append", metavar="|".join((*TOOLS, "all", "none")), help="(repeatable)")
+    add("--tool", action="append", metavar="|".join((*PROGRAM_TOOLS, "all", "none")), help="(repeatable)")
     add("--device", choices=("cpu",), default="cpu", help="under compute-sanitizer, call it directly")
     add("--arch", choices=ARCHITECTURES, default="sm_90", help="the architecture of the CPU device")
     add("--seed", type=_count, default=0, help="of every schedule choice; the report includes it")
@@ -146,7 +146,8 @@ def split_nvcc_flags(text: str) -> tuple[str, ...]:
 def with_tools(options: ProgramOptions, names: Sequence[str]) -> ProgramOptions:
     """Options with the tools that ``--tool`` named: ``all``, ``none``, or some. Raises ValueError."""
     for name in names:
-        if name not in (*TOOLS, "all", "none", "traffic"):
-            raise ValueError(f"--tool {name}: is not one of {', '.join(TOOLS)}, all, none")
-    tools = TOOLS if "all" in names or not names else tuple(t for t in (*TOOLS, "traffic") if t in names)
+        if name not in (*MACHINE_CHECKS, "all", "none"):
+            raise ValueError(f"--tool {name}: is not one of {', '.join(PROGRAM_TOOLS)}, all, none")
+    every = "all" in names or not names
+    tools = PROGRAM_TOOLS if every else tuple(check for check in MACHINE_CHECKS if check in names)
     return replace(options, tools=tools)

@@ -15,6 +15,12 @@ from verify.system.progress import Progress
 Tool = Literal["memcheck", "initcheck", "racecheck", "synccheck"]
 TOOLS: tuple[Tool, ...] = ("memcheck", "initcheck", "racecheck", "synccheck")
 
+PROGRAM_TOOLS: tuple[str, ...] = TOOLS
+"""The CPU device's checks that find faults in any program (machine/observers/checks.inc)."""
+
+MACHINE_CHECKS: tuple[str, ...] = (*PROGRAM_TOOLS, "traffic")
+"""All of its checks; traffic counts and finds nothing."""
+
 
 class Capability(Enum):
     """A feature that only some devices have; checks query it instead of a device's name."""

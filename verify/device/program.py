@@ -16,7 +16,7 @@ from pathlib import Path
 
 from verify.device.elf import ProgramFile, read_program
 from verify.device.fat_binary import images, unpack
-from verify.device.interface import TOOLS
+from verify.device.interface import PROGRAM_TOOLS
 from verify.device.machine_report import MachineReport, merge_reports, read_report
 from verify.device.program_log import begin_log
 from verify.device.watched_program import NoProgramError, ProgramEnd, run_watched
@@ -49,7 +49,7 @@ class ProgramOptions:
     findings. timing: a file that gets one line per launch, to measure the machine.
     """
 
-    tools: tuple[str, ...] = TOOLS
+    tools: tuple[str, ...] = PROGRAM_TOOLS
     architecture: str = "sm_90"
     seed: int = 0
     strict: bool = False
