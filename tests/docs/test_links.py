@@ -25,7 +25,7 @@ SOURCES = sorted(
     file
     for folder in FOLDERS
     for file in (ROOT / folder).rglob("*")
-    if file.suffix in (".py", ".sh", ".yml", ".toml", ".cpp", ".hpp", ".cu", ".cuh")
+    if file.suffix in (".py", ".sh", ".yml", ".toml", ".cpp", ".hpp", ".cu", ".cuh", ".inc")
 )
 
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
