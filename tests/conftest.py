@@ -1,4 +1,4 @@
-"""Tests that only a GPU can pass carry the marker ``gpu``: ``pytest tests -m gpu`` where there is one."""
+"""Skips tests with the marker ``gpu`` on a machine without a GPU. tests/README.md has the conventions."""
 
 from __future__ import annotations
 

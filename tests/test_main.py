@@ -21,7 +21,7 @@ def start(name: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_interrupt_while_commands_are_imported_is_one_line() -> None:
-    """Ctrl-C in the first second printed a traceback of the imports."""
+    """Fault: Ctrl-C in the first second prints a traceback of the imports."""
     done = start("verify.cli.app")
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "verify: interrupted\n")
 

@@ -121,7 +121,7 @@ def verify(tmp_path: Path, device_name: str) -> Verify:
 
 
 def test_null_for_an_optional_argument_is_clean_under_every_check(verify: Verify) -> None:
-    """Catches a check that wants data, a result or a plan of what is not there, or calls it a fault."""
+    """Fault: a check that wants data, a result or a plan of what is not there, or calls it a fault."""
     report = verify()
     assert report.verdict is Verdict.CLEAN, [
         (o.check, o.fixture, o.reason, [f.seen for f in o.findings])
@@ -141,17 +141,17 @@ def test_null_for_an_optional_argument_is_clean_under_every_check(verify: Verify
         ({"SUMS": "bias"}, ("compare",), {"no-bias"}),
     ],
 )
-def test_a_kernel_that_takes_the_wrong_side_is_found(
+def test_a_kernel_that_ignores_whether_an_argument_is_given_is_found(
     verify: Verify, parts: dict[str, str], checks: tuple[str, ...], fixtures: set[str]
 ) -> None:
-    """Catches null that never reaches the kernel, and an argument that is never given."""
+    """Fault: null that never reaches the kernel, and an argument that is never given."""
     report = verify(checks=checks, **parts)
     outcomes = [o for kernel in report.kernels for o in kernel.outcomes]
     assert {o.fixture for o in outcomes if o.findings} == fixtures
 
 
 def test_the_number_0_is_null_for_a_pointer_that_no_buffer_stands_for(verify: Verify) -> None:
-    """Catches a pointer parameter that a contract cannot leave out."""
+    """Fault: a pointer parameter that a contract cannot leave out."""
     contract = CONTRACT.replace(
         'Launcher("shifted_launch", ("x", "bias", "y", "sums", "bytes(sums)", "n", "stream"))',
         'Global("shifted", ("blocks",), (32,), ("x", "bias", "y", "sums", 0, "n"))',
@@ -180,7 +180,7 @@ def test_the_number_0_is_null_for_a_pointer_that_no_buffer_stands_for(verify: Ve
     ],
 )
 def test_a_bad_use_in_a_contract_is_one_line(tmp_path: Path, old: str, new: str, line: str) -> None:
-    """Catches an optional argument that is never null, or null where nothing can be done about it."""
+    """Fault: an optional argument that is never null, or null where nothing can be done about it."""
     write(tmp_path, CONTRACT.replace(old, new).replace("Launcher,", "Intermediate, Launcher,"))
     with pytest.raises(ContractError) as caught:
         find_contracts([str(tmp_path)])
@@ -188,7 +188,7 @@ def test_a_bad_use_in_a_contract_is_one_line(tmp_path: Path, old: str, new: str,
 
 
 def test_a_fixture_without_any_output_is_one_line(tmp_path: Path) -> None:
-    """Catches a fixture in which there is nothing to compare."""
+    """Fault: a fixture in which there is nothing to compare."""
     write(
         tmp_path,
         CONTRACT.replace('"out", align=4),', '"out", align=4, given="with_sums"),'),
@@ -201,14 +201,14 @@ def test_a_fixture_without_any_output_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_refusal_of_what_is_not_given_is_one_line(verify: Verify) -> None:
-    """Catches a refusal that is accepted because its argument is null already, and may be."""
+    """Fault: a refusal that is accepted because its argument is null already, and may be."""
     contract = CONTRACT.replace('"no-sums", null=("sums",)', '"no-sums", null=("sums",), fixture="only-y"')
     with pytest.raises(FixtureError, match=r"refusal no-sums: sums is a null pointer in fixture only-y"):
         verify(contract, checks=("launch",))
 
 
 def test_a_reference_that_reads_what_is_not_given_names_it(tmp_path: Path) -> None:
-    """Catches a reference that gets stale or made-up values for an argument that is null."""
+    """Fault: a reference that gets stale or made-up values for an argument that is null."""
     write(tmp_path)
     (contract,) = find_contracts([str(tmp_path)])
     fixtures = load_fixtures(fixture_file(contract), contract)

@@ -69,7 +69,7 @@ def test_every_arrow_points_down_and_there_is_no_circle() -> None:
     assert faults(arrows_of(ROOT), order()) == []
 
 
-def test_every_room_has_its_place_in_the_order() -> None:
+def test_every_room_is_in_the_order() -> None:
     """Fault: a new room, whose arrows nobody holds."""
     inside = list((ROOT / "verify").iterdir())
     rooms = {p.stem for p in inside if p.suffix == ".py" or (p / "__init__.py").is_file()}
@@ -89,7 +89,7 @@ def test_every_room_has_its_place_in_the_order() -> None:
         ("", "from verify.low.a import *\n", []),
     ],
 )
-def test_an_arrow_is_seen_wherever_it_stands(
+def test_an_import_is_seen_wherever_it_stands(
     tmp_path: Path, low: str, high: str, expected: list[str]
 ) -> None:
     """Fault: an import in a function, or for types alone, is overlooked; or a right one is refused."""

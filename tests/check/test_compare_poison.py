@@ -36,7 +36,7 @@ def changed(at: tuple[int, int], change: Callable[[Any, Run], Any]) -> Kernel:
 
 
 def test_right_kernel_is_clean() -> None:
-    """A right kernel that is flagged is as bad as a fault that is missed."""
+    """Fault: a right kernel is flagged."""
     for check in (check_compare, check_poison):
         (outcome,) = check(subject())
         assert outcome.verdict is Verdict.CLEAN
@@ -44,14 +44,14 @@ def test_right_kernel_is_clean() -> None:
 
 
 def test_one_element_one_step_off_is_outside_its_bound() -> None:
-    """An aggregate (a norm, a cosine) would not see one element of fifteen off by one bf16 step."""
+    """Fault: an aggregate (a norm, a cosine) misses one element of fifteen that is off by one bf16 step."""
     (outcome,) = check_compare(subject(changed((2, 4), lambda bits, run: bits + 1)))
     assert kinds(outcome) == {"outside the bound", "not bit-equal"}
     assert "rows 2, columns 4" in outcome.findings[0].where
 
 
 def test_nan_is_a_finding() -> None:
-    """NaN compares false with everything, so a judge that asks 'is the error large?' passes it."""
+    """Fault: NaN passes a judge that asks 'is the error large?', since NaN compares false with everything."""
     nan = format_of("bf16").quiet_nan
     assert nan is not None
     (outcome,) = check_compare(subject(changed((0, 0), lambda bits, run: nan ^ 1)))
@@ -59,13 +59,13 @@ def test_nan_is_a_finding() -> None:
 
 
 def test_infinity_is_a_finding() -> None:
-    """An infinite error must not vanish in an infinite tolerance."""
+    """Fault: an infinite error vanishes in an infinite tolerance."""
     (outcome,) = check_compare(subject(changed((0, 0), lambda bits, run: format_of("bf16").infinity)))
     assert outcome.verdict is Verdict.FINDINGS
 
 
 def test_negative_zero_is_not_bit_equal_in_an_exact_profile() -> None:
-    """Bit equality means bits: a lost sign shows in the sign of zero first."""
+    """Fault: bit equality compares values, so that a lost sign of zero passes."""
     zero = encode("bf16", np.zeros(1))[0]
 
     def kernel(run: Run) -> np.ndarray:
@@ -78,20 +78,20 @@ def test_negative_zero_is_not_bit_equal_in_an_exact_profile() -> None:
 
 
 def test_unwritten_element_is_named() -> None:
-    """An element that still holds the fill was never written, whatever its value."""
+    """Fault: an element that still has its fill passes as written."""
     (outcome,) = check_compare(subject(changed((1, 3), lambda bits, run: prior_of(run)[1, 3])))
     assert kinds(outcome) == {"unwritten output"}
 
 
 @pytest.mark.parametrize("kernel", [prior_of, lambda run: np.zeros((3, 5), np.uint16)])
 def test_kernel_that_does_nothing(kernel: Kernel) -> None:
-    """Stale output and zeros are the two ways in which nothing looks like something."""
+    """Fault: stale output or zeros pass for results."""
     for check in (check_compare, check_poison):
         assert check(subject(kernel))[0].verdict is Verdict.FINDINGS
 
 
 def test_write_outside_the_promised_bytes() -> None:
-    """Right numbers do not excuse a write next to them."""
+    """Fault: right numbers hide a write beside them."""
     (outcome,) = check_compare(subject(intrusions=(Intrusion("y", 30, 4),)))
     assert kinds(outcome) == {"write outside the promised bytes"}
     assert "y + 30" in {f.where for f in outcome.findings}
@@ -99,7 +99,7 @@ def test_write_outside_the_promised_bytes() -> None:
 
 @pytest.mark.parametrize("leaking", ["nan", "inf", "huge", "stale"])
 def test_output_that_depends_on_a_fill(leaking: str) -> None:
-    """Each fill alone must show a leak, also the first, which the others are compared with."""
+    """Fault: a leak that appears only with the first fill, with which the others are compared, is missed."""
     bump = changed((0, 1), lambda bits, run: bits + (run.fills.dead == leaking) * 4)
     (outcome,) = check_poison(subject(bump))
     assert "output depends on dead bytes" in kinds(outcome)
@@ -114,15 +114,15 @@ def test_output_that_depends_on_a_fill(leaking: str) -> None:
         (RunStatus.NOT_RUN, Verdict.INCONCLUSIVE),
     ],
 )
-def test_run_that_does_not_end_well(status: RunStatus, verdict: Verdict) -> None:
-    """No way of not finishing may be counted as clean."""
+def test_failed_run(status: RunStatus, verdict: Verdict) -> None:
+    """Fault: a run that did not finish counts as clean."""
     for check in (check_compare, check_poison):
         (outcome,) = check(subject(statuses={"small.normal.nan": status}))
         assert outcome.verdict is verdict
 
 
-def test_compare_without_power_is_unsure_and_a_finding_outlives_it() -> None:
-    """A bound under which nothing can fail must not read clean; NaN where none belongs stays a finding."""
+def test_compare_without_power_is_inconclusive_unless_there_is_a_finding() -> None:
+    """Fault: a bound under which nothing can fail is clean, or hides NaN where none belongs."""
 
     def vacuous(kernel: Kernel = right) -> ScriptedSubject:
         made = subject(kernel)
@@ -141,8 +141,8 @@ def test_compare_without_power_is_unsure_and_a_finding_outlives_it() -> None:
     assert outcome.verdict is Verdict.FINDINGS
 
 
-def test_a_wrong_value_that_equals_the_fill_by_chance_is_no_unwritten_output() -> None:
-    """A kernel that writes what the fill happens to be has another fault than one that writes nothing."""
+def test_a_wrong_value_equal_to_the_fill_by_chance_is_not_unwritten() -> None:
+    """Fault: a wrong value that equals the fill by chance is reported as unwritten."""
     value = prior_of(Run("r", subject().cases["small"]["normal"], fills=Fills(output="huge")))[1, 3]
     for check in (check_compare, check_poison):
         (outcome,) = check(subject(changed((1, 3), lambda bits, run: value)))
@@ -153,7 +153,7 @@ def test_a_wrong_value_that_equals_the_fill_by_chance_is_no_unwritten_output() -
 
 
 def test_the_case_that_localises_best_comes_first() -> None:
-    """A finding of bit equality, or of one wrong element, says more than one of the whole output."""
+    """Fault: a finding about the whole output hides one that locates the fault."""
 
     def kernel(run: Run) -> np.ndarray:
         out = right(run).copy()

@@ -119,11 +119,11 @@ def subject(request: pytest.FixtureRequest) -> Subject:
 
 @pytest.mark.parametrize("fixture", FIXTURES)
 def test_finite_dead_slots_do_not_reach_the_output(fixture: str, subject: Subject) -> None:
-    """Catches an oracle that is wrong where parity uses it."""
+    """Fault: an oracle that is wrong where parity uses it."""
     assert findings_with(subject, fixture, "stale") == []
 
 
 @pytest.mark.parametrize("fixture", FIXTURES)
 def test_nan_in_dead_slots_leaks(fixture: str, subject: Subject) -> None:
-    """Catches a NaN fill that proves nothing, because it is not there or would not be seen."""
+    """Fault: a NaN fill that proves nothing, because it is not there or would not be seen."""
     assert {f.kind for f in findings_with(subject, fixture, "nan")} == {"NaN where none belongs"}

@@ -45,7 +45,9 @@ def hangs(tools_tell: bool, **lanes: Sequence[str]) -> Hangs:
         (False, {"native": "ab"}, "synccheck", []),
     ],
 )
-def test_what_is_still_tried(tools_tell: bool, lanes: dict[str, str], lane: str, tried: list[str]) -> None:
+def test_runs_that_are_not_skipped(
+    tools_tell: bool, lanes: dict[str, str], lane: str, tried: list[str]
+) -> None:
     """Fault: a slow tool costs the native verdict, a hang is waited for in every fixture, or a tool that
     could tell its cause is not asked.
     """
@@ -53,7 +55,7 @@ def test_what_is_still_tried(tools_tell: bool, lanes: dict[str, str], lane: str,
     assert [f for f in "abc" if not known.reason(lane, run(f, "other"))] == tried
 
 
-def test_the_reason_names_the_hang_and_the_way_on() -> None:
+def test_the_reason_names_the_hang_and_the_remedy() -> None:
     """Fault: a person cannot tell what hung, or that a slow kernel may be given more time."""
     one, two = hangs(True, native="a"), hangs(True, native="ab")
     assert "a.normal of the same fixture had no end within 1 s" in one.reason(NATIVE, run("a", "other"))
@@ -75,7 +77,7 @@ def hang_under(job: Job, fixture: str, **more: object) -> Execution:
     return Execution(job, results, doubt="ended with the run that hung" if hung else "", **more)  # type: ignore[arg-type]
 
 
-def test_a_hang_under_a_tool_is_waited_for_once_and_leaves_the_others_clean(tmp_path: Path) -> None:
+def test_a_hang_under_a_tool_costs_one_wait_and_leaves_the_others_clean(tmp_path: Path) -> None:
     """Fault: the hung run is repeated alone for nothing; or its neighbours, ended with it, stay in doubt."""
     made = subject(tmp_path, lambda job: hang_under(job, "one"))
     verdicts = {o.fixture: o.verdict for o in check_tools(made, ["memcheck"])}
@@ -101,7 +103,7 @@ def _has(job: Job, fixture: str) -> bool:
     return any(r.startswith(f"{fixture}.") for r in job.runs)
 
 
-def test_an_order_of_streams_that_was_left_out_is_not_clean(
+def test_a_skipped_check_of_stream_order_is_not_clean(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fault: racecheck hangs in a fixture, the check of stream order is left out, and launch is clean."""

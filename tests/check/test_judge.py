@@ -41,7 +41,7 @@ def test_an_element_is_wrong_outside_its_bound(seen: float, value: float, bound:
     assert outside_bound(quantity, np.array([seen])).tolist() == [wrong]
 
 
-def test_coordinates_are_in_the_contracts_words() -> None:
+def test_coordinates_use_the_contracts_terms() -> None:
     """Fault: a finding whose place only the suite can read."""
     case = subject().cases["small"]["normal"]
     assert coordinates(case, "y", (2, 4)) == "rows 2, columns 4"
@@ -58,7 +58,7 @@ def output(run: Run, y: np.ndarray, workspaces: dict[str, bytes] | None = None) 
     return RunOutput(run.id, "once", "cudaSuccess", 1, 132, {"y": y}, prior, workspaces or {}, {})
 
 
-def test_what_looks_like_the_fill_is_unwritten_only_where_it_is_wrong() -> None:
+def test_an_element_equal_to_its_fill_is_unwritten_only_if_wrong() -> None:
     """Fault: a right value that equals the fill counts as unwritten, or one that nobody wrote as right."""
     run = Run("r", subject().cases["small"]["normal"])
     expected = expect(run.case)

@@ -102,9 +102,7 @@ def test_without_the_interposer_there_is_no_verdict(tmp_path: Path) -> None:
         ({"intrusions": (Intrusion("y", 0, 4),), "intrusion_count": 1}, "wrote on bad input"),
     ],
 )
-def test_what_a_launcher_does_wrong_with_bad_input(
-    tmp_path: Path, change: dict[str, object], kind: str
-) -> None:
+def test_a_launchers_faults_with_bad_input(tmp_path: Path, change: dict[str, object], kind: str) -> None:
     """Fault: bad input is taken, launched on, or answered by writing the output."""
 
     def leaves(run: Run) -> RunOutput:
@@ -163,7 +161,7 @@ def test_a_wrong_second_stream_and_a_difference_are_findings(tmp_path: Path) -> 
     assert [f.kind for f in outcome.findings] == ["outside the bound", "streams disturb each other"]
 
 
-def test_two_threads_that_disturb_each_other_are_told_as_threads(tmp_path: Path) -> None:
+def test_interfering_threads_are_reported_as_threads(tmp_path: Path) -> None:
     """Fault: a static variable of the launcher is looked for among its streams."""
 
     def leaves(run: Run) -> RunOutput:
@@ -201,7 +199,7 @@ def test_a_refused_case_follows_its_symbols() -> None:
     assert same.arrays.keys() == build("one").arrays.keys()
 
 
-def test_what_depends_on_a_bad_value_changes_with_it() -> None:
+def test_defaults_that_depend_on_a_bad_value_change_with_it() -> None:
     """Fault: a pitch that stays behind is refused by its own guard, so that the one meant is never asked."""
     pitch = Symbol("pitch", default="4 * rows", minimum=1)
     contract = replace(CONTRACT, symbols=(*CONTRACT.symbols, pitch))
@@ -210,7 +208,7 @@ def test_what_depends_on_a_bad_value_changes_with_it() -> None:
     assert refused(2, Refusal("odd", {"rows": 5, "pitch": "rows - 3"}), contract)["pitch"] == -1
 
 
-def test_a_workspace_is_as_large_as_the_plan_wants_it_for_bad_input(tmp_path: Path) -> None:
+def test_a_workspace_has_the_size_that_the_plan_gives_for_bad_input(tmp_path: Path) -> None:
     """Fault: the fixture's small workspace is what refuses the call, whatever guard the launcher has lost."""
     made = subject(tmp_path, sweeps(), fixtures=("one",))
     made.offers = lambda asked: [{"auto": 7 + int(symbols["rows"])} for symbols in asked]
@@ -241,7 +239,7 @@ def test_bad_input_is_refused_by_the_error_that_was_promised(
     assert len(outcome.findings) == len(found)
 
 
-def test_a_refusal_that_no_buffer_can_have_is_told_by_name() -> None:
+def test_a_refusal_with_an_impossible_buffer_is_named() -> None:
     """Fault: a division by zero in a shape ends the command without saying which refusal asked for it."""
     x = replace(CONTRACT.buffers[0], shape=("8 // rows", 4))
     contract = replace(CONTRACT, buffers=(x, *CONTRACT.buffers[1:]))
@@ -258,7 +256,7 @@ def test_a_refusal_that_no_buffer_can_have_is_told_by_name() -> None:
         ("Race between unordered operations", "", Verdict.FINDINGS),
     ],
 )
-def test_the_order_of_streams_is_judged_by_what_racecheck_saw(
+def test_the_order_of_streams_is_judged_by_racechecks_records(
     tmp_path: Path, kind: str, doubt: str, verdict: Verdict
 ) -> None:
     """Fault: a racecheck that did not run passes, or a race inside the kernel is told twice."""
@@ -272,7 +270,7 @@ def test_the_order_of_streams_is_judged_by_what_racecheck_saw(
     assert check_launch(made)[0].verdict is verdict
 
 
-def test_the_harness_itself_is_called_the_caller(tmp_path: Path) -> None:
+def test_the_harness_is_reported_as_the_caller(tmp_path: Path) -> None:
     """Fault: a finding names a kernel that the user does not have."""
     seen = "kernel k(int*) on stream 0 reads what kernel verify::move(char*, bool) on stream 1 writes"
     records = (ToolRecord("racecheck", "Race between unordered operations", seen),)

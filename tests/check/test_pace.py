@@ -16,7 +16,7 @@ from verify.wire.run import Run
 SMALL, LARGE = Run("small", build("one", rows=10)), Run("large", build("one", rows=1000))
 
 
-def test_nothing_is_known_before_a_run_has_ended() -> None:
+def test_no_limit_before_a_run_has_ended() -> None:
     """Fault: the first run of a slow kernel, or under a slow tool, is a hang."""
     pace = Pace()
     assert pace.limit("native", SMALL) == inf
@@ -24,7 +24,7 @@ def test_nothing_is_known_before_a_run_has_ended() -> None:
     assert pace.limit("racecheck", SMALL) == inf
 
 
-def test_quick_runs_leave_the_floor() -> None:
+def test_fast_runs_have_the_minimum_limit() -> None:
     """Fault: a machine that stutters makes a hang of a run of milliseconds."""
     pace = Pace()
     pace.took("native", SMALL, 0.001)
@@ -40,7 +40,7 @@ def test_a_run_of_more_elements_or_calls_has_more_time() -> None:
     assert pace.limit("native", replace(SMALL, repeats=100)) == pytest.approx(FACTOR * 200.0)
 
 
-def test_a_small_run_behind_a_large_one_has_as_much() -> None:
+def test_a_small_run_after_a_large_one_has_the_same_limit() -> None:
     """Fault: a run whose time is all start-up is held to its share of elements."""
     pace = Pace()
     pace.took("native", LARGE, 3.0)
@@ -49,7 +49,7 @@ def test_a_small_run_behind_a_large_one_has_as_much() -> None:
 
 
 @pytest.mark.parametrize("asked", ["", "600"])
-def test_a_limit_that_was_asked_for_is_the_limit(
+def test_a_requested_limit_overrides_the_pace(
     tmp_path: Path, asked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fault: VERIFY_RUN_SECONDS does not help a kernel that is slow after quick runs."""

@@ -28,8 +28,8 @@ def twice(case: Case, off: float = 0.0, bound: float = 0.0) -> dict[str, Tracked
     return {"y": Tracked(value, np.full_like(value, bound))}
 
 
-def test_two_right_implementations_are_clean(tmp_path: Path) -> None:
-    """Catches a check that reports agreement."""
+def test_two_correct_implementations_are_clean(tmp_path: Path) -> None:
+    """Fault: a check that reports agreement."""
     for outcome in check_parity(subject(tmp_path, contract=with_oracle(twice))):
         assert outcome.verdict is Verdict.CLEAN
         assert outcome.measures["elements"] == 16
@@ -37,7 +37,7 @@ def test_two_right_implementations_are_clean(tmp_path: Path) -> None:
 
 
 def test_a_difference_beyond_both_bounds_is_named(tmp_path: Path) -> None:
-    """Catches a difference that disappears in one of the bounds, or is reported without its oracle."""
+    """Fault: a difference that disappears in one of the bounds, or is reported without its oracle."""
     near = with_oracle(lambda case: twice(case, off=0.5, bound=0.5))
     assert {o.verdict for o in check_parity(subject(tmp_path, contract=near))} == {Verdict.CLEAN}
     far = with_oracle(lambda case: twice(case, off=0.5, bound=0.4))
@@ -48,7 +48,7 @@ def test_a_difference_beyond_both_bounds_is_named(tmp_path: Path) -> None:
 
 
 def test_a_stale_kernel_is_reported(tmp_path: Path) -> None:
-    """Catches a kernel that leaves zeros where two implementations are compared."""
+    """Fault: a kernel that leaves zeros where two implementations are compared."""
 
     def zeros(run: Run) -> RunOutput:
         return dataclasses.replace(right_output(run), outputs={"y": np.zeros((2, 4), np.uint32)})
@@ -58,14 +58,14 @@ def test_a_stale_kernel_is_reported(tmp_path: Path) -> None:
 
 
 def test_without_an_oracle_it_is_not_run(tmp_path: Path) -> None:
-    """Catches a rung counted as passed that nobody climbed."""
+    """Fault: a rung counted as passed that nobody climbed."""
     outcome = check_parity(subject(tmp_path))[0]
     assert outcome.verdict is Verdict.NOT_RUN
     assert "parity" in outcome.reason
 
 
 def test_a_missing_package_is_not_run_and_says_what_to_install(tmp_path: Path) -> None:
-    """Catches a missing torch that passes, or ends in a traceback."""
+    """Fault: a missing torch that passes, or ends in a traceback."""
 
     def needs_torch(case: Case) -> dict[str, Tracked]:
         raise ModuleNotFoundError("No module named 'torch'", name="torch")
@@ -76,8 +76,8 @@ def test_a_missing_package_is_not_run_and_says_what_to_install(tmp_path: Path) -
     assert "parity" in outcome.reason
 
 
-def test_one_missing_oracle_does_not_hide_what_another_says(tmp_path: Path) -> None:
-    """Catches a missing torch that keeps the library pipeline from being asked, or counts as agreement."""
+def test_one_missing_oracle_does_not_hide_anothers_result(tmp_path: Path) -> None:
+    """Fault: a missing torch that keeps the library pipeline from being asked, or counts as agreement."""
 
     def needs_torch(case: Case) -> dict[str, Tracked]:
         raise ModuleNotFoundError("No module named 'torch'", name="torch")
@@ -91,7 +91,7 @@ def test_one_missing_oracle_does_not_hide_what_another_says(tmp_path: Path) -> N
 
 
 def test_an_oracle_of_another_device_is_not_run(tmp_path: Path) -> None:
-    """Catches a GPU oracle that counts as asked on a device that cannot run it."""
+    """Fault: a GPU oracle that counts as asked on a device that cannot run it."""
     contract = with_oracle(KernelOracle("decode_pipeline", devices=("tpu",)))
     outcome = check_parity(subject(tmp_path, contract=contract))[0]
     assert outcome.verdict is Verdict.NOT_RUN
@@ -99,6 +99,6 @@ def test_an_oracle_of_another_device_is_not_run(tmp_path: Path) -> None:
 
 
 def test_an_oracle_that_answers_nothing_is_inconclusive(tmp_path: Path) -> None:
-    """Catches a comparison of no element that looks like agreement."""
+    """Fault: a comparison of no element that looks like agreement."""
     outcome = check_parity(subject(tmp_path, contract=with_oracle(lambda case: {})))[0]
     assert outcome.verdict is Verdict.INCONCLUSIVE

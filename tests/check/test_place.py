@@ -34,20 +34,20 @@ def case() -> Case:
         (Y - 8, "8 bytes before y"),
     ],
 )
-def test_an_address_is_told_by_the_nearest_buffer(address: int, words: str) -> None:
-    """Catches an element of another row, and padding or dead bytes taken for live ones."""
+def test_an_address_is_described_by_the_nearest_buffer(address: int, words: str) -> None:
+    """Fault: an element of another row, and padding or dead bytes taken for live ones."""
     assert place_of(case(), {"x": X, "y": Y}, f"somewhere ({address:#x})") == f"{words} ({address:#x})"
 
 
 @pytest.mark.parametrize("address", ["tile + 4 (0x484)", "", "calls + 0"])
-def test_other_memory_is_no_buffer(address: str) -> None:
-    """Catches shared memory, or a record without an address, told as bytes before a buffer."""
+def test_other_memory_belongs_to_no_buffer(address: str) -> None:
+    """Fault: shared memory, or a record without an address, told as bytes before a buffer."""
     assert place_of(case(), {"x": X, "y": Y}, address) == ""
     assert place_of(case(), {}, hex(X)) == ""
 
 
 def test_axes_may_lie_in_any_order() -> None:
-    """Catches a transposed view read as if its last axis were the innermost."""
+    """Fault: a transposed view read as if its last axis were the innermost."""
     assert element_at((2, 3), (1, 2), 5) == (1, 2)
     assert element_at((2, 1, 3), (100, 1, 1), 102) == (1, 0, 2)
     assert element_at((2, 3), (8, 1), 4) is None

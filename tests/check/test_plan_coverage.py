@@ -25,7 +25,7 @@ def test_a_plan_field_that_is_not_as_promised_is_a_finding(tmp_path: Path) -> No
     assert not list(field_findings(subject(tmp_path), build("one"), ""))
 
 
-def test_an_empty_partial_is_what_it_holds() -> None:
+def test_an_empty_partial_is_compared_directly() -> None:
     """Fault: a partial of no positions with a maximum of 0, or stale sums, passes for an empty one."""
     (contract,) = find_contracts(["flash_decode"])
     case = Case(contract, "f", "p", {"D": 2, "scale": 0.5})

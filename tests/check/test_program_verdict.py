@@ -43,13 +43,13 @@ def verdict(end: ProgramEnd, found: MachineReport | None, options: ProgramOption
 def test_exit_codes(
     changes: dict[str, object], code: int, options: dict[str, object], expected: int, tmp_path: Path
 ) -> None:
-    """A program with findings, or one that verified nothing, ends with the code of a clean one."""
+    """Fault: a program with findings, or one that verified nothing, ends with the code of a clean one."""
     chosen = ProgramOptions(**options)  # type: ignore[arg-type]
     assert verdict(ProgramEnd(code), read(tmp_path, **changes), chosen).exit_code == expected
 
 
 def test_warnings_count_under_strict_only(tmp_path: Path) -> None:
-    """A warning changes the verdict, or --strict does not."""
+    """Fault: a warning changes the verdict, or --strict does not."""
     warning = [{**report()["findings"][0], "level": "warning"}]  # type: ignore[index]
     found = read(tmp_path, findings=warning)
     assert verdict(ProgramEnd(0), found, ProgramOptions()).exit_code == 0
@@ -58,7 +58,7 @@ def test_warnings_count_under_strict_only(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("code", [0, -9])
 def test_no_report_is_never_clean(code: int) -> None:
-    """A program that was killed before its report is called clean."""
+    """Fault: a program that was killed before its report is called clean."""
     result = verdict(ProgramEnd(code), None, ProgramOptions())
     assert result.exit_code == 3
     assert result.reason

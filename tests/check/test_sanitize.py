@@ -37,7 +37,7 @@ def test_all_tools_run_each_over_all_cases(tmp_path: Path) -> None:
     )
 
 
-def test_initcheck_writes_live_bytes_only_and_no_tool_dirties_shared_memory(tmp_path: Path) -> None:
+def test_initcheck_writes_only_live_bytes_and_no_tool_fills_shared_memory(tmp_path: Path) -> None:
     """Fault: a fill counts as a write, so initcheck sees nothing; or a tool spends its time on our kernel."""
     made = subject(tmp_path)
     check_tools(made, ["initcheck", "racecheck"])
@@ -78,7 +78,7 @@ def test_a_record_that_nothing_repeats_is_not_lost(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("calls", "case"), [(2, "double/one/other"), (3, "double/two/normal")])
-def test_a_fault_that_needs_the_calls_before_is_given_to_the_case_that_shows_it(
+def test_a_fault_that_needs_earlier_calls_is_attributed_to_the_case_that_shows_it(
     tmp_path: Path, calls: int, case: str
 ) -> None:
     """Fault: a counter in a __device__ variable makes every fixture unsure, and names none."""
@@ -116,7 +116,7 @@ def test_a_missed_tripwire_does_not_hide_findings(tmp_path: Path) -> None:
     }
 
 
-def test_a_run_that_hung_costs_its_own_fixture_only(tmp_path: Path) -> None:
+def test_a_hung_run_costs_only_its_own_fixture(tmp_path: Path) -> None:
     """Fault: one hang takes the verdict of all cases in the batch."""
 
     def hangs(job: Job) -> Execution:
@@ -145,7 +145,7 @@ def test_a_tool_that_is_not_there_is_not_run_and_not_repeated(tmp_path: Path) ->
     assert len(made.device.jobs) == 1
 
 
-def test_what_does_not_fit_beside_others_is_tried_alone(tmp_path: Path) -> None:
+def test_a_run_that_does_not_fit_into_memory_is_retried_alone(tmp_path: Path) -> None:
     """Fault: memory taken by the other tools turns into "not run"."""
     sizes: list[int] = []
 
@@ -176,7 +176,7 @@ def test_a_warning_is_printed_and_changes_the_verdict_only_under_strict(tmp_path
     assert outcome.verdict is Verdict.FINDINGS
 
 
-def test_on_the_cpu_device_tools_with_the_same_runs_look_on_together(tmp_path: Path) -> None:
+def test_tools_with_the_same_runs_share_a_process_on_the_cpu_device(tmp_path: Path) -> None:
     """Fault: four passes of the machine where two do; or a record is given to another tool than its own."""
 
     def races(job: Job) -> Execution:
@@ -208,7 +208,7 @@ def test_an_analysis_record_and_a_consequence_are_no_second_finding() -> None:
     assert distinct_faults([failed]) == [failed]
 
 
-def test_the_touch_of_a_dead_byte_is_told_in_the_contracts_words(tmp_path: Path) -> None:
+def test_an_access_to_a_dead_byte_is_described_by_the_contract(tmp_path: Path) -> None:
     """Fault: a person reads of regions and heaps, which stand nowhere in kernel or contract."""
     seen = replace(
         record("memcheck", "Invalid read"), message="the bytes lie in no registered live region of their heap"

@@ -94,7 +94,7 @@ def report_of(folder: Path, seeds: int, keep: Path | None = None) -> Report:
 
 
 def test_many_schedules_find_what_few_do_not(folder: Path, tmp_path: Path) -> None:
-    """Fails if ``--seeds`` tries no more orders than usual, or its finding cannot be shown again."""
+    """Fault: ``--seeds`` tries no more orders than usual, or its finding cannot be shown again."""
     report = report_of(folder, 60, tmp_path)
     verdicts = {(o.check, o.fixture): o.verdict for o in report.outcomes}
     assert verdicts["racecheck", "racy"] is Verdict.FINDINGS
@@ -116,7 +116,7 @@ def outcome(verdict: Verdict, reason: str = "") -> Outcome:
 
 
 def test_findings_of_a_later_schedule_replace_what_was_clean_or_in_doubt() -> None:
-    """Fails if a later schedule's clean outcome hides an earlier finding, or a doubt hides a finding."""
+    """Fault: a later schedule's clean outcome hides an earlier finding, or a doubt hides a finding."""
     clean, found = outcome(Verdict.CLEAN), outcome(Verdict.FINDINGS)
     doubt = outcome(Verdict.INCONCLUSIVE, "why")
     for order in ((clean, found, clean), (doubt, found, clean), (found, doubt, clean)):
@@ -127,6 +127,6 @@ def test_findings_of_a_later_schedule_replace_what_was_clean_or_in_doubt() -> No
 
 
 def test_one_schedule_is_refused() -> None:
-    """Fails if ``--seeds 1``, which asks for nothing new, is accepted in silence."""
+    """Fault: ``--seeds 1``, which asks for nothing new, is accepted in silence."""
     result = CliRunner().invoke(app, ["run", "row_softmax", "--seeds", "1"])
     assert result.exit_code == 2

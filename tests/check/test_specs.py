@@ -27,7 +27,9 @@ def test_each_check_has_one_row_of_the_matrix() -> None:
         (CpuDevice(), (*ALWAYS, "traffic", "determinism", "launch")),
     ],
 )
-def test_a_device_is_asked_for_what_it_can(device: Device | None, expected: tuple[str, ...]) -> None:
+def test_capabilities_decide_what_a_device_is_asked_for(
+    device: Device | None, expected: tuple[str, ...]
+) -> None:
     """Fault: a usual check is left out in silence, or one that the device lacks is never clean."""
     assert usual_checks(device) == expected
 

@@ -64,18 +64,18 @@ def test_the_known_false_alarm_is_dropped(tmp_path: Path) -> None:
         ToolRecord("racecheck", "RAW hazard", "m", function="bulk_copy"),
     ],
 )
-def test_any_other_record_stands(tmp_path: Path, other: ToolRecord) -> None:
+def test_other_records_are_not_suppressed(tmp_path: Path, other: ToolRecord) -> None:
     """Fault: a suppression hides a fault of another tool, kind, kernel, line or file."""
     assert stands(tmp_path, other, (2026, 4, 0, 0), TODAY)
 
 
 @pytest.mark.parametrize("version", [(2026, 3, 9), (2026, 5, 0), (2025, 3, 1)])
-def test_another_version_of_the_tool_is_believed(tmp_path: Path, version: tuple[int, ...]) -> None:
+def test_a_suppression_does_not_apply_to_another_version(tmp_path: Path, version: tuple[int, ...]) -> None:
     """Fault: a false alarm of one release hides true ones of the next."""
     assert stands(tmp_path, RECORD, version, TODAY)
 
 
-def test_after_its_expiry_it_is_a_finding_again(tmp_path: Path) -> None:
+def test_an_expired_suppression_lets_the_finding_through(tmp_path: Path) -> None:
     """Fault: a suppression lives for ever."""
     assert not stands(tmp_path, RECORD, (2026, 4, 0), date(2027, 6, 30))
     assert stands(tmp_path, RECORD, (2026, 4, 0), date(2027, 7, 1))
@@ -134,7 +134,7 @@ def test_findings_of_native_checks_are_dropped_as_well(
     assert bool(seen.suppressed) == (verdict is Verdict.CLEAN)
 
 
-def test_an_entry_that_matched_nothing_is_said(tmp_path: Path) -> None:
+def test_an_unused_entry_is_reported(tmp_path: Path) -> None:
     """Fault: an entry outlives its alarm unnoticed, or is called useless where its check never ran."""
     entries = loaded(tmp_path, NATIVE)
     outcome = Outcome.judge("compare", "softmax", "one", [ALARM])

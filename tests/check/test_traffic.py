@@ -73,7 +73,9 @@ def test_rows_read_as_promised_are_clean(tmp_path: Path) -> None:
         ({"64": 8}, "padding read"),
     ],
 )
-def test_what_is_read_otherwise_is_a_finding(tmp_path: Path, change: dict[str, int], kind: str) -> None:
+def test_a_row_read_too_often_or_too_rarely_is_a_finding(
+    tmp_path: Path, change: dict[str, int], kind: str
+) -> None:
     """Fault: a row too often, too seldom, a dead row, padding, or bytes before or behind pass."""
     assert kinds(tmp_path, {**CELLS, **change}) == [kind]
 
@@ -108,7 +110,7 @@ def test_cells_divide_rows_and_strides() -> None:
     assert cell_bytes(build("one", rows=3, contract=wide)) == 16
 
 
-def test_bytes_are_given_to_the_row_they_lie_in() -> None:
+def test_bytes_are_attributed_to_their_row() -> None:
     """Fault: an off-by-one between cells and rows."""
     case = build("one", rows=3, contract=PADDED)
     read, astray, first = row_bytes_read(case, case.contract.buffer("x"), {"8": 5, "24": 7, "40": 2}, 8)

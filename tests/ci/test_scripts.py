@@ -27,8 +27,8 @@ def gate(
     )
 
 
-def test_system_uses_what_is_there_and_passes_arguments_on() -> None:
-    """Catches a script that installs, or drops its arguments."""
+def test_system_uses_installed_packages_and_passes_arguments_on() -> None:
+    """Fault: a script that installs, or drops its arguments."""
     done = gate("--toolchain", "system", "--help")
     assert done.returncode == 0, done.stderr
     assert "--check" in done.stdout
@@ -40,7 +40,7 @@ def test_an_unknown_toolchain_is_a_usage_error() -> None:
 
 
 def test_missing_packages_are_named(tmp_path: Path) -> None:
-    """Catches an ImportError's traceback where a package is missing, and a gate that passes without it."""
+    """Fault: an ImportError's traceback where a package is missing, and a gate that passes without it."""
     venv.create(tmp_path / "bare", with_pip=False)
     done = gate("--toolchain", "system", python=str(tmp_path / "bare" / "bin" / "python"))
     assert done.returncode == 3

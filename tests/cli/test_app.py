@@ -36,7 +36,7 @@ lock.acquire()
         ("SIGTERM", 143, "verify: terminated by SIGTERM before a verdict\n"),
     ],
 )
-def test_a_signal_that_wakes_no_wait_ends_the_command(name: str, code: int, said: str) -> None:
+def test_a_signal_that_interrupts_no_wait_ends_the_command(name: str, code: int, said: str) -> None:
     """Fault: Ctrl-C just before a wait for threads begins is seen only when the kernels have ended."""
     command = [sys.executable, "-c", WAITING.format(name=name)]
     done = subprocess.run(
@@ -46,7 +46,7 @@ def test_a_signal_that_wakes_no_wait_ends_the_command(name: str, code: int, said
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
-def test_a_signal_ends_the_command_where_nobody_reads_its_errors(name: str, code: int) -> None:
+def test_a_signal_ends_the_command_without_a_reader_of_its_errors(name: str, code: int) -> None:
     """Fault: the signal has ended the reader of standard error too; the last line fails, and nothing ends."""
     reading, writing = os.pipe()
     os.close(reading)
@@ -77,7 +77,7 @@ threading.Event().wait()
 """
 
 
-def test_nothing_is_started_again_while_the_command_ends() -> None:
+def test_nothing_is_started_while_the_command_stops() -> None:
     """Fault: the run behind the one that was killed begins in a new process, which nobody ends."""
     seconds = f"60.{os.getpid()}"
     command = subprocess.Popen(

@@ -99,7 +99,7 @@ def test_bad_words_and_settings_are_named(
     assert "Traceback" not in done.stderr
 
 
-def test_what_is_executable_and_no_program_is_named(
+def test_an_executable_file_that_is_not_a_program_is_named(
     verify: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
     """Fault: an operating system's error number in place of what is wrong."""
@@ -110,7 +110,7 @@ def test_what_is_executable_and_no_program_is_named(
     assert "./text: cannot be started: Exec format error" in done.stderr
 
 
-def test_looking_at_the_folder_of_findings_leaves_nothing(
+def test_checking_the_findings_folder_leaves_nothing(
     verify: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
     """Fault: a clean or refused run litters with empty folders."""
@@ -131,7 +131,7 @@ def test_arrays_beyond_the_memory_are_named(
     assert "rows = 35184372088832" in done.stderr
 
 
-def test_an_error_model_without_bounds_is_told(
+def test_an_error_model_without_bounds_is_reported(
     verify: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
     """Fault: a contract that returns plain arrays is called a defect of the suite."""
@@ -142,7 +142,7 @@ def test_an_error_model_without_bounds_is_told(
 
 
 @pytest.mark.parametrize("seconds", ["inf", "nan", "1e30", "-1", "soon"])
-def test_a_limit_that_is_none_is_refused(seconds: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_limit_is_rejected(seconds: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fault: a run without a limit, or an overflow deep in a wait that is called a defect of the suite."""
     monkeypatch.setenv("VERIFY_RUN_SECONDS", seconds)
     with pytest.raises(ValueError, match="VERIFY_RUN_SECONDS: must be a number of seconds from 1 to"):
@@ -158,7 +158,7 @@ def test_an_expression_given_twice_is_refused(
     assert "-k is given 2 times: join the words, as in -k 'one-column or padded-rows'" in done.stderr
 
 
-def test_names_and_messages_steer_no_terminal(
+def test_names_and_messages_cannot_control_a_terminal(
     verify: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
     """Fault: a fixture's sentence is markup, clears the screen, or raises an error in a CI's log."""
@@ -177,7 +177,7 @@ def test_names_and_messages_steer_no_terminal(
     assert not [line for line in done.stderr.splitlines() if line.startswith("::error")]
 
 
-def test_an_interrupted_program_is_interrupted(tmp_path: Path) -> None:
+def test_an_interrupted_program_is_reported_as_interrupted(tmp_path: Path) -> None:
     """Fault: Ctrl-C is told as "nothing was verified" with the exit code of a defect."""
     (tmp_path / "endless.cu").write_text(
         "__global__ void count(volatile int* x) { while (true) *x = *x + 1; }\n"

@@ -14,7 +14,7 @@ from verify.cli.doctor import parity_parts
 def test_a_missing_oracle_of_parity_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Catches a rung of the ladder that cannot be climbed here, and nobody says why."""
+    """Fault: a rung of the ladder that cannot be climbed here, and nobody says why."""
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     monkeypatch.setattr("ctypes.util.find_library", lambda name: None)
@@ -26,10 +26,8 @@ def test_a_missing_oracle_of_parity_says_what_to_install(
     assert "pip install nvidia-cublas" in cublas.text
 
 
-def test_a_cublas_that_was_installed_as_a_package_is_found(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """Catches a library that the parity check would load, called missing."""
+def test_a_cublas_installed_as_a_package_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Fault: a library that the parity check would load, called missing."""
     folder = tmp_path / "nvidia" / "cu13" / "lib"
     folder.mkdir(parents=True)
     (folder / "libcublasLt.so.13").touch()

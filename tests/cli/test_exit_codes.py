@@ -37,7 +37,7 @@ def listed(contract: Path, **how: object) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_folder_that_a_contract_names_for_temporary_files_is_kept(contract: Path, tmp_path: Path) -> None:
+def test_a_temporary_folder_set_by_a_contract_is_kept(contract: Path, tmp_path: Path) -> None:
     """Fault: the command deletes what tempfile.tempdir names, which a contract has set to a user's folder."""
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "kept").touch()
@@ -103,7 +103,7 @@ def test_json_is_the_report_alone(contract: Path, lines: str) -> None:
     assert [kernel["kernel"] for kernel in json.loads(done.stdout)] == ["row_softmax"]
 
 
-def test_a_report_that_is_not_written_is_told(contract: Path) -> None:
+def test_a_lost_report_is_reported(contract: Path) -> None:
     """Fault: exit code 0, or 1 with a traceback, for a report that went nowhere."""
     with open("/dev/full", "w") as full:
         done = listed(contract, stdout=full)
@@ -133,9 +133,7 @@ def test_a_report_that_is_not_written_is_told(contract: Path) -> None:
         ("typing", "", "typing is {file}, not Python's own"),
     ],
 )
-def test_a_module_in_front_of_the_right_one_is_no_finding(
-    tmp_path: Path, name: str, text: str, said: str
-) -> None:
+def test_a_shadowed_module_is_no_finding(tmp_path: Path, name: str, text: str, said: str) -> None:
     """Fault: a file that is named like a package ends the command with a traceback and exit code 1."""
     file = tmp_path / f"{name}.py"
     file.write_text(text)

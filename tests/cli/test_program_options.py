@@ -10,7 +10,7 @@ from verify.device.program import ProgramOptions
 
 
 def test_tool_names() -> None:
-    """all, none or a misspelt name choose something else than they say."""
+    """Fault: all, none or a misspelt name choose something else than they say."""
     assert with_tools(ProgramOptions(), ["all"]).tools == TOOLS
     assert with_tools(ProgramOptions(), ["none"]).tools == ()
     assert with_tools(ProgramOptions(), ["racecheck", "memcheck"]).tools == ("memcheck", "racecheck")

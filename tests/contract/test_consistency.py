@@ -21,7 +21,7 @@ def row_softmax() -> Contract:
 
 
 def test_right_contracts_have_no_contradiction() -> None:
-    """A right contract that is refused is a kernel that nobody can verify."""
+    """Fault: a right contract is rejected."""
     for contract in (*find_contracts(), row_softmax()):
         assert list(contradictions(contract, Path("c.py"))) == []
 
@@ -54,7 +54,7 @@ def test_right_contracts_have_no_contradiction() -> None:
     ],
 )
 def test_misspelt_name(change: dict[str, Any], said: str) -> None:
-    """One line, with file and field and what there is."""
+    """Fault: a misspelt name passes, or its message lacks the file, the field or the known names."""
     contract = dataclasses.replace(row_softmax(), **change)
     lines = list(contradictions(contract, Path("c.py")))
     assert any(line.startswith("c.py: ") and said in line for line in lines), lines

@@ -58,7 +58,7 @@ def wrong_profiles(cases: tuple[Case, ...], kernel: Kernel) -> set[str]:
 @pytest.mark.parametrize("dtype", ["f32", "f16", "bf16", "e4m3", "e5m2"])
 @pytest.mark.parametrize("rows", [1, 2, 5])
 def test_each_kind_of_row_occurs(dtype: str, rows: int) -> None:
-    """Catches a kind of row that a fixture with few rows, or another format, never sees."""
+    """Fault: a kind of row that a fixture with few rows, or another format, never sees."""
     fmt = FORMATS[dtype]
     by_name = {c.profile: c for c in cases_of(lambda x, w: x, lambda x, w: x, rows=rows, dtype=dtype)}
     flat, small, extreme = (by_name[n].f64("x") for n in ("flat-rows", "denormal-rows", "extreme-rows"))
@@ -112,8 +112,8 @@ RIGHT = {
 
 @pytest.mark.parametrize(("kernel", "model"), RIGHT.values(), ids=RIGHT)
 @pytest.mark.parametrize("rows", [1, 4])
-def test_right_kernels_are_silent(kernel: Kernel, model: Model, rows: int) -> None:
-    """Catches a profile that right single-precision code cannot get through."""
+def test_right_kernels_are_clean(kernel: Kernel, model: Model, rows: int) -> None:
+    """Fault: a profile that right single-precision code cannot get through."""
     assert not wrong_profiles(cases_of(kernel, model, rows=rows), kernel)
 
 
@@ -125,7 +125,7 @@ def scaled(x: np.ndarray, guard: bool) -> Any:
 
 
 def test_a_zero_row_is_divided_by_itself() -> None:
-    """Catches default profiles without a zero row: 0 / 0 passes on all the others."""
+    """Fault: default profiles without a zero row: 0 / 0 passes on all the others."""
     cases = cases_of(
         lambda x, w: x, lambda x, w: Tracked(x.value, np.abs(x.value) * 1e-6 + 1e-40), columns=7, rows=3
     )
@@ -134,7 +134,7 @@ def test_a_zero_row_is_divided_by_itself() -> None:
 
 
 def test_a_reciprocal_of_a_denormal_scale_is_infinite() -> None:
-    """Catches default profiles without a denormal row: multiplying by 1 / scale overflows there alone."""
+    """Fault: default profiles without a denormal row: multiplying by 1 / scale overflows there alone."""
 
     def reciprocal(x: np.ndarray, w: np.ndarray) -> Any:
         top = np.abs(x).max(-1, keepdims=True) / F(8)
@@ -145,7 +145,7 @@ def test_a_reciprocal_of_a_denormal_scale_is_infinite() -> None:
 
 
 def test_a_spread_as_a_difference_of_squares_is_negative() -> None:
-    """Catches default profiles without a constant row other than 1: rounding makes its spread negative."""
+    """Fault: default profiles without a constant row other than 1: rounding makes its spread negative."""
 
     def squares(x: np.ndarray, w: np.ndarray) -> Any:
         n = F(x.shape[-1])

@@ -48,7 +48,7 @@ def test_a_cu_of_another_contract_is_refused(kernel: Path) -> None:
     assert source_file(contract) == kernel / "slow.cu"
 
 
-def test_a_linked_contract_is_of_the_folder_it_stands_in(kernel: Path, tmp_path: Path) -> None:
+def test_a_linked_contract_belongs_to_the_folder_of_its_link(kernel: Path, tmp_path: Path) -> None:
     """Fault: the kernel beside the link's target is verified, not the one beside the link."""
     other = tmp_path / "other"
     other.mkdir()
@@ -62,7 +62,7 @@ def test_a_linked_contract_is_of_the_folder_it_stands_in(kernel: Path, tmp_path:
 
 
 @pytest.mark.parametrize("missing", ["flash_decode.cu", "flash_decode.toml"])
-def test_files_of_the_suite_do_not_stand_in_for_a_user_s(kernel: Path, missing: str) -> None:
+def test_a_users_includes_do_not_find_files_of_the_suite(kernel: Path, missing: str) -> None:
     """Fault: a contract under a name of the suite's verifies the suite's kernel, or runs its fixtures."""
     for file in list(kernel.iterdir()):
         if file.is_file():
@@ -119,7 +119,7 @@ def test_no_folder_is_skipped_for_its_name(kernel: Path, tmp_path: Path, name: s
     assert [f.parent.name for f in contract_files_below(top)] == [name]
 
 
-def test_a_folder_is_taken_once_though_it_is_linked_to(kernel: Path) -> None:
+def test_a_linked_folder_is_searched_once(kernel: Path) -> None:
     """Fault: a kernel is verified twice, or a circle of links is followed for ever."""
     (kernel / "again").symlink_to(kernel)
     (kernel.parent / "a").symlink_to(kernel)
@@ -149,7 +149,7 @@ SHAPES = "def source():\n    return 'row_softmax.cu'\n"
         "import parts.inner\nSOURCE = parts.inner.source()\n",
     ],
 )
-def test_a_contract_sees_what_lies_beside_it_and_no_other(kernel: Path, tmp_path: Path, uses: str) -> None:
+def test_a_contract_imports_files_of_its_own_folder_only(kernel: Path, tmp_path: Path, uses: str) -> None:
     """Fault: no import from beside a contract; or the first folder's module serves the second one too."""
     contracts = []
     for name in ("one", "two"):
@@ -195,7 +195,7 @@ def test_an_error_beside_the_contract_is_the_user_s(kernel: Path) -> None:
 
 
 @pytest.mark.parametrize("raised", ["SystemExit(0)", "GeneratorExit", "type('Own', (BaseException,), {})"])
-def test_whatever_a_contract_raises_is_told(kernel: Path, raised: str) -> None:
+def test_any_exception_of_a_contract_is_reported(kernel: Path, raised: str) -> None:
     """Fault: an exception that is no Exception ends the command with its own code, or with a traceback."""
     file = kernel / "row_softmax_contract.py"
     file.write_text(f"raise {raised}\n" + file.read_text())

@@ -19,7 +19,7 @@ from verify.contract.expression import ExpressionError, evaluate, names_in
     ],
 )
 def test_value(text: str, value: object) -> None:
-    """Wrong precedence or a wrong operation moves a fixture off its edge."""
+    """Fault: wrong precedence or a wrong operation moves a fixture off its edge."""
     assert evaluate(text, {"tile": 32, "len": (100, 100)}) == value
 
 
@@ -28,13 +28,13 @@ def test_value(text: str, value: object) -> None:
     ["__import__('os')", "tile.real", "[1,2]", "lambda: 1", "tile if 1 else 2", "open('x')", "'a'", "f(1)"],
 )
 def test_refuses_what_is_not_arithmetic(text: str) -> None:
-    """A fixture file must not be able to run code."""
+    """Fault: a fixture file can run code."""
     with pytest.raises(ExpressionError):
         evaluate(text, {"tile": 32})
 
 
 def test_unknown_name_is_listed_with_the_known_ones() -> None:
-    """A typing error in a fixture should be found by reading the message."""
+    """Fault: the message about a typing error does not show the known names."""
     with pytest.raises(ExpressionError, match=r"unknown name 'tlie' \(known: tile\)"):
         evaluate("tlie", {"tile": 1})
 
@@ -56,24 +56,24 @@ def test_unknown_name_is_listed_with_the_known_ones() -> None:
     ],
 )
 def test_work_is_bounded(text: str, words: str) -> None:
-    """A fixture's power tower, or 5,000 parentheses, hang the suite or end it with a traceback."""
+    """Fault: a fixture's power tower, or 5,000 parentheses, hang the suite or end it with a traceback."""
     with pytest.raises(ExpressionError, match=words):
         evaluate(text, {"len": (1, 2)})
 
 
 def test_powers_that_sizes_need_are_computed() -> None:
-    """The bound on work refuses an offset past 2^31, or a small power of a large number."""
+    """Fault: the bound on work rejects an offset past 2^31, or a small power of a large number."""
     assert evaluate("2**40 * 3 + 1 ** 5000", {}) == 3 * 2**40 + 1
     assert evaluate("n ** 2", {"n": 2**62}) == 2**124
 
 
 @pytest.mark.parametrize("text", ["1 // 0", "len[9]", "2 ** 100000", "1 +"])
 def test_failed_arithmetic_names_the_expression(text: str) -> None:
-    """Arithmetic that fails is a message about the file, not a Python traceback."""
+    """Fault: arithmetic that fails ends in a Python traceback."""
     with pytest.raises(ExpressionError, match=r"."):
         evaluate(text, {"len": (1,)})
 
 
 def test_names_in_leaves_out_functions() -> None:
-    """A function counted as a name would make every fixture with max() unresolvable."""
+    """Fault: a function counts as a name, so that no fixture with max() can be resolved."""
     assert names_in("max(tile, 3) + len[0]") == {"tile", "len"}

@@ -86,7 +86,7 @@ def test_right_contracts_pass() -> None:
         ({"parity": [torch_like]}, "parity: must be a dict"),
     ],
 )
-def test_what_is_of_another_type_is_named(changes: dict[str, Any], said: str) -> None:
+def test_a_value_of_the_wrong_type_is_named(changes: dict[str, Any], said: str) -> None:
     """Fault: a string is taken letter by letter, a misspelt role drops a check, or the suite falls over."""
     with pytest.raises(ContractError) as caught:
         check_contract(replace(RIGHT, **changes), Path("k_contract.py"))

@@ -21,7 +21,7 @@ def all_codes(name: str) -> np.ndarray:
 
 @pytest.mark.parametrize("name", FLOATS)
 def test_decode_then_encode_is_the_identity_on_every_code(name: str) -> None:
-    """Catches a table entry in the wrong place, a lost sign of zero, and nibbles that swap."""
+    """Fault: a table entry in the wrong place, a lost sign of zero, and nibbles that swap."""
     raw = all_codes(name)
     values = decode(name, raw)
     again = encode(name, values)
@@ -36,7 +36,7 @@ def test_decode_then_encode_is_the_identity_on_every_code(name: str) -> None:
 
 @pytest.mark.parametrize("name", [n for n in FLOATS if n not in ("f64", "e8m0")])
 def test_round_to_takes_the_nearest_value_and_ties_go_to_the_even_code(name: str) -> None:
-    """Catches truncation, round-half-up and double rounding through float32."""
+    """Fault: truncation, round-half-up and double rounding through float32."""
     fmt = FORMATS[name]
     rng = np.random.default_rng(2)
     raw = all_codes(name)[:20000]
@@ -55,7 +55,7 @@ def test_round_to_takes_the_nearest_value_and_ties_go_to_the_even_code(name: str
 
 
 def test_known_values() -> None:
-    """Catches a bias that is off by one: values from the published format definitions."""
+    """Fault: a bias that is off by one: values from the published format definitions."""
     assert decode("e2m1x2", np.array([0x10, 0x32, 0x54, 0x76], np.uint8)).tolist() == E2M1
     assert decode("e2m1x2", np.array([0xF9], np.uint8)).tolist() == [-0.5, -6.0]
     assert decode("e4m3", np.array([0x7E, 0x08, 0x01, 0xFE], np.uint8)).tolist() == [448, 2**-6, 2**-9, -448]
@@ -73,7 +73,7 @@ def test_known_values() -> None:
 
 
 def test_overflow_and_special_values() -> None:
-    """Catches a saturating format that yields infinity, and an IEEE one that saturates."""
+    """Fault: a saturating format that yields infinity, and an IEEE one that saturates."""
     big = np.array([1e39, -1e39, np.inf, np.nan])
     np.testing.assert_array_equal(round_to("bf16", big), [np.inf, -np.inf, np.inf, np.nan])
     np.testing.assert_array_equal(round_to("e4m3", big), [448, -448, 448, np.nan])
@@ -88,8 +88,8 @@ def test_overflow_and_special_values() -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_fill_patterns_are_what_they_say(name: str) -> None:
-    """Catches a poison that is no poison: a NaN fill that decodes to a number."""
+def test_fill_patterns_match_their_names(name: str) -> None:
+    """Fault: a poison that is no poison: a NaN fill that decodes to a number."""
     fmt = FORMATS[name]
     for kind in ("nan", "inf", "huge", "zero"):
         value = decode(name, np.array([fmt.pattern(kind)], np.uint64).astype(fmt.dtype))

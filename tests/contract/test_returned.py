@@ -58,7 +58,7 @@ def use(case: Case) -> None:
         ({"reference": lambda case: {"y": "text"}}, "reference: y: must return numbers, returned 'text'"),
     ],
 )
-def test_a_value_that_is_none_names_file_and_field(fields: dict[str, Any], line: str) -> None:
+def test_a_missing_value_names_file_and_field(fields: dict[str, Any], line: str) -> None:
     """Fault: NumPy's words alone, which name no field; or a mask of nothing that is taken for all dead."""
     case = case_of(**fields)
     with pytest.raises(ReturnedError) as caught:

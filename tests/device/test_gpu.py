@@ -109,7 +109,7 @@ def test_records_come_with_the_error_exit_code(tmp_path: Path) -> None:
         ("exit_code", 3, ("a",), "Target application returned an error"),
     ],
 )
-def test_what_does_not_agree_is_a_doubt(
+def test_a_contradiction_in_the_proof_is_a_doubt(
     tmp_path: Path, recording: str, code: int, runs: tuple[str, ...], says: str
 ) -> None:
     """Fault: a missing log, an exit code or a launch that never happened passes for clean."""
@@ -117,7 +117,7 @@ def test_what_does_not_agree_is_a_doubt(
 
 
 @pytest.mark.usefixtures("machine")
-def test_a_run_that_dies_under_a_tool_is_charged_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_a_crash_under_a_tool_is_charged_to_its_run_and_the_rest_continues(tmp_path: Path) -> None:
     """Fault: under a tool, one crash costs the runs behind it."""
     execution = run(tmp_path, "racecheck", "right", 0, "a", "dies", "b")
     assert [r.status for r in execution.results.values()] == [
@@ -187,7 +187,7 @@ def test_no_driver_is_one_line_and_no_device(monkeypatch: pytest.MonkeyPatch) ->
         GpuDevice().info()
 
 
-def test_the_probe_answers_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_probe_runs_in_a_separate_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Fault: the probe's answer differs from the driver's, or a foreign working directory breaks it."""
     monkeypatch.chdir(tmp_path)
     assert probe().reason == ask_driver().reason

@@ -38,7 +38,7 @@ def test_a_second_process_waits_for_the_first(tmp_path: Path) -> None:
     assert waited > 0.3
 
 
-def test_a_long_wait_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_wait_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fault: the suite stands still without a word while another process has the GPU."""
     monkeypatch.setattr(gpu_pool, "SILENT_SECONDS", 0.1)
     held = filelock.FileLock(tmp_path / "GPU-0.lock", thread_local=False)
@@ -75,13 +75,13 @@ def test_work_spreads_over_the_gpus(tmp_path: Path) -> None:
         assert {c.uuid, d.uuid} == {"GPU-0", "GPU-1"}
 
 
-def test_a_gpu_that_another_process_holds_is_left_to_it(tmp_path: Path) -> None:
+def test_a_gpu_held_by_another_process_is_not_leased(tmp_path: Path) -> None:
     """Fault: a lease waits although another GPU is free."""
     with filelock.FileLock(tmp_path / "GPU-0.lock"), GpuPool([gpu(0), gpu(1)], tmp_path).lease() as got:
         assert got.uuid == "GPU-1"
 
 
-def test_the_lock_is_given_back_with_the_last_lease(tmp_path: Path) -> None:
+def test_the_lock_is_released_with_the_last_lease(tmp_path: Path) -> None:
     """Fault: a GPU stays locked until the process ends, or is given away while a thread still uses it."""
     pool = GpuPool([gpu(0)], tmp_path)
     other = filelock.FileLock(tmp_path / "GPU-0.lock")

@@ -26,7 +26,7 @@ def launch(kernel: str, base: int = 4096, read: int = 8, rows: int = 1) -> dict[
 STAMP = launch("verify::stamp_kernel(int*, int)", 999)
 
 
-def test_launches_up_to_a_stamp_belong_to_its_run() -> None:
+def test_launches_before_a_stamp_belong_to_its_run() -> None:
     """Fault: the second kernel of a run, or the next run's, is counted for another run."""
     launches = [launch("a"), launch("merge", 8192, 4), STAMP, launch("a"), launch("a"), STAMP]
     counters = counters_by_run(session("one", "two"), launches)
@@ -37,7 +37,7 @@ def test_launches_up_to_a_stamp_belong_to_its_run() -> None:
     assert "two/v" not in counters
 
 
-def test_rows_alike_are_told_apart() -> None:
+def test_equal_rows_are_distinguished() -> None:
     """Fault: of rows that are one entry of the report only the first counts."""
     counters = counters_by_run(session("one"), [launch("a", rows=3), launch("a"), STAMP])
     assert counters["one/k/read"] == {"16": 16, "32": 8, "48": 8}
@@ -54,7 +54,7 @@ def test_rows_alike_are_told_apart() -> None:
         ([STAMP, STAMP, STAMP], r"2 runs are marked as those of 3"),
     ],
 )
-def test_launches_that_do_not_pair_with_runs_are_refused(launches: list[dict[str, Any]], said: str) -> None:
+def test_launches_that_do_not_match_runs_are_rejected(launches: list[dict[str, Any]], said: str) -> None:
     """Fault: after a failed run every count is given to the run before; or nobody learns what to do."""
     with pytest.raises(ValueError, match=said):
         counters_by_run(session("one", "two"), launches)

@@ -39,7 +39,7 @@ def program(fat: bytes = b"", *needed: str, relocatable: bool = False) -> Progra
 
 
 def test_images_are_read_in_order() -> None:
-    """A second container, or an entry after the first, is overlooked."""
+    """Fault: a second container, or an entry after the first, is overlooked."""
     section = container(entry(MACHINE_CODE, 90, b"code"), entry(PTX, 90, b"text")) + container(
         entry(PTX, 80, b"older", ZSTD)
     )
@@ -49,13 +49,13 @@ def test_images_are_read_in_order() -> None:
 
 @pytest.mark.parametrize("cut", range(20, 84, 8))
 def test_truncated_container_is_an_error(cut: int) -> None:
-    """A container cut short is read past its end."""
+    """Fault: a container cut short is read past its end."""
     with pytest.raises(FatBinaryError, match="truncated"):
         images(container(entry(PTX, 90, b"0123456789abcdef"))[:cut])
 
 
 def test_entry_longer_than_its_container_is_an_error() -> None:
-    """An entry's size is believed."""
+    """Fault: an entry's size is believed."""
     with pytest.raises(FatBinaryError, match="truncated"):
         images(container(entry(PTX, 90, b"text", size=1 << 40)))
 
@@ -71,20 +71,20 @@ def test_entry_longer_than_its_container_is_an_error() -> None:
         (program(container(entry(PTX, 90, b"x", LZ4))), "--no-compress"),
     ],
 )
-def test_program_that_cannot_run_is_refused_with_what_mends_it(facts: ProgramFile, words: str) -> None:
-    """A program that the machine cannot serve is started, and its silence taken for a clean run."""
+def test_program_that_cannot_run_is_refused_with_a_remedy(facts: ProgramFile, words: str) -> None:
+    """Fault: a program that the machine cannot serve is started, and its silence taken for a clean run."""
     with pytest.raises(RefusedError, match=words):
         check_program(facts, "sm_90")
 
 
 def test_right_program_is_not_refused() -> None:
-    """Older PTX, or no device code at all, is refused."""
+    """Fault: older PTX, or no device code at all, is refused."""
     check_program(program(container(entry(PTX, 80, b"x"), entry(MACHINE_CODE, 90, b"x"))), "sm_90")
     check_program(program(b"", "libc.so.6"), "sm_90")
 
 
 def test_script_is_no_program_file(tmp_path: Path) -> None:
-    """A script, or a damaged ELF file, ends in a traceback."""
+    """Fault: a script, or a damaged ELF file, ends in a traceback."""
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\n")
     assert read_program(script) is None
@@ -93,7 +93,7 @@ def test_script_is_no_program_file(tmp_path: Path) -> None:
 
 
 def test_finding_becomes_a_tool_record(tmp_path: Path) -> None:
-    """A field of a finding is lost or swapped on its way to the checks."""
+    """Fault: a field of a finding is lost or swapped on its way to the checks."""
     record = read(tmp_path).findings[0].record("run-1")
     assert (record.tool, record.kind) == ("memcheck", "Invalid __global__ write of size 4 bytes")
     assert (record.function, str(record.source)) == ("scale(float*)", "a.cu:7")
@@ -102,7 +102,7 @@ def test_finding_becomes_a_tool_record(tmp_path: Path) -> None:
 
 
 def test_half_a_report_is_an_error(tmp_path: Path) -> None:
-    """A report that was cut off is read as one without findings."""
+    """Fault: a report that was cut off is read as one without findings."""
     file = tmp_path / "1.json"
     file.write_text(json.dumps(report())[:-40])
     with pytest.raises(ReportError, match=r"1\.json"):
@@ -113,7 +113,7 @@ def test_half_a_report_is_an_error(tmp_path: Path) -> None:
 
 
 def test_reports_of_several_processes_add_up(tmp_path: Path) -> None:
-    """A child's findings are lost, or a process that ran nothing makes the whole look idle."""
+    """Fault: a child's findings are lost, or a process that ran nothing makes the whole look idle."""
     one = read(tmp_path)
     idle = read(tmp_path, findings=[], work={"kernels": 0, "by_class": {}})
     merged = merge_reports([one, idle, one])
@@ -123,7 +123,8 @@ def test_reports_of_several_processes_add_up(tmp_path: Path) -> None:
 
 
 def test_environment_puts_the_machine_first(tmp_path: Path) -> None:
-    """The real runtime is found before the machine's, by LD_LIBRARY_PATH or by the program's own DT_RPATH."""
+    """Fault: the real runtime is found before the machine's, by LD_LIBRARY_PATH or by the program's own
+    DT_RPATH."""
     library = tmp_path / "machine" / "libcudart.so.13"
     base = {"LD_LIBRARY_PATH": "/usr/local/lib", "PATH": "/bin"}
     plain = machine_environment(library, ProgramOptions(seed=5), tmp_path, base, program(), "a")

@@ -42,7 +42,7 @@ def test_a_named_device_is_not_replaced(monkeypatch: pytest.MonkeyPatch) -> None
     assert select_device("gpu") == NoDevice("gpu: no driver")
 
 
-def test_nothing_to_run_on_names_every_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_usable_device_names_every_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fault: the person is told about one device only."""
     devices(monkeypatch, gpu="no driver", cpu="no g++")
     assert select_device("auto") == NoDevice("gpu: no driver; cpu: no g++")

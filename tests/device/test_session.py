@@ -57,7 +57,7 @@ def test_all_runs_of_a_good_harness_are_done_in_one_process(tmp_path: Path) -> N
     assert all(r.kernels == 2 and r.output is not None and r.output.is_file() for r in ended.results.values())
 
 
-def test_a_crash_is_charged_to_the_begun_run_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_a_crash_is_charged_to_the_current_run_and_the_rest_continues(tmp_path: Path) -> None:
     """Fault: the crash takes the others with it, or is charged to a neighbour."""
     ended = session(
         tmp_path,
@@ -68,7 +68,7 @@ def test_a_crash_is_charged_to_the_begun_run_and_the_rest_goes_on(tmp_path: Path
     assert [p.settled for p in ended.processes] == [("a", "b"), ("c",)]
 
 
-def test_a_hang_is_ended_by_its_own_limit_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_a_hang_is_killed_at_its_own_limit_and_the_rest_continues(tmp_path: Path) -> None:
     """Fault: a hung kernel holds the gate for ever, or the limit counts from the start of the process."""
     body = "for r in wanted:\n begin(r)\n time.sleep(60 if r == 'b' else 0.4)\n done(r)"
     ended = session(tmp_path, body, ("a", "b", "c"), timeout=1)
@@ -76,7 +76,7 @@ def test_a_hang_is_ended_by_its_own_limit_and_the_rest_goes_on(tmp_path: Path) -
     assert "1 s" in ended.results["b"].error
 
 
-def test_after_a_hang_what_is_to_be_skipped_is_left_out(tmp_path: Path) -> None:
+def test_runs_to_be_skipped_after_a_hang_are_skipped(tmp_path: Path) -> None:
     """Fault: each run of a fixture that never ends waits the whole limit; or other fixtures are lost too."""
 
     def skip(run: str, ends: Mapping[str, RunResult]) -> str:
@@ -91,14 +91,14 @@ def test_after_a_hang_what_is_to_be_skipped_is_left_out(tmp_path: Path) -> None:
     assert len(ended.processes) == 2
 
 
-def test_nothing_is_started_when_every_run_is_left_out(tmp_path: Path) -> None:
+def test_no_process_is_started_if_every_run_is_skipped(tmp_path: Path) -> None:
     """Fault: a process for each job of a kernel that is known to hang."""
     ended = session(tmp_path, "for r in wanted: begin(r); done(r)", skip=lambda run, ends: "no")
     assert statuses(ended) == [RunStatus.LEFT_OUT] * 3
     assert not ended.processes
 
 
-def test_a_silent_run_is_given_up_when_it_is_known_to_hang_elsewhere(tmp_path: Path) -> None:
+def test_a_silent_run_is_abandoned_once_its_fixture_has_hung(tmp_path: Path) -> None:
     """Fault: a tool waits its own, longer limit in a kernel that has hung without it meanwhile."""
     begun = time.monotonic()
 
@@ -111,7 +111,7 @@ def test_a_silent_run_is_given_up_when_it_is_known_to_hang_elsewhere(tmp_path: P
     assert ended.results["b"].error == "it hung natively"
 
 
-def test_a_run_has_the_limit_that_others_have_shown_to_be_enough(tmp_path: Path) -> None:
+def test_a_runs_limit_follows_from_earlier_runs(tmp_path: Path) -> None:
     """Fault: a hang waits the whole limit, though runs of the same build have taken a blink."""
     shown: dict[str, float] = {}
 
@@ -126,7 +126,7 @@ def test_a_run_has_the_limit_that_others_have_shown_to_be_enough(tmp_path: Path)
     assert all(0.15 < seconds < 20 for seconds in shown.values()) and set(shown) == {"a", "b"}
 
 
-def test_what_another_process_shows_meanwhile_shortens_a_wait(tmp_path: Path) -> None:
+def test_results_of_another_process_shorten_a_wait(tmp_path: Path) -> None:
     """Fault: the first run of a process hangs, and what its neighbours find out comes too late for it."""
     asked: list[str] = []
 
@@ -138,7 +138,7 @@ def test_what_another_process_shows_meanwhile_shortens_a_wait(tmp_path: Path) ->
     assert ended.results["a"].error == "no end within 2 s"
 
 
-def test_after_a_hang_the_others_have_less_time(tmp_path: Path) -> None:
+def test_after_a_hang_the_other_runs_have_a_shorter_limit(tmp_path: Path) -> None:
     """Fault: a kernel that hangs in every fixture costs the whole limit each time."""
     body = "for r in wanted:\n begin(r)\n time.sleep(0 if r == 'b' else 600)\n done(r)"
     ended = session(tmp_path, body, timeout=9)
@@ -146,7 +146,7 @@ def test_after_a_hang_the_others_have_less_time(tmp_path: Path) -> None:
     assert [ended.results[run].error for run in "ac"] == ["no end within 9 s", "no end within 1.5 s"]
 
 
-def test_children_of_a_hung_process_are_ended_too(tmp_path: Path) -> None:
+def test_children_of_a_hung_process_are_killed_too(tmp_path: Path) -> None:
     """Fault: the program under the tool lives on, holding the GPU, also when it left the process group."""
     note = tmp_path / "child"
     body = (
@@ -187,7 +187,7 @@ def test_done_without_an_output_file_is_a_fault(tmp_path: Path) -> None:
     assert statuses(ended) == [RunStatus.FAULT]
 
 
-def test_a_refusal_is_done_with_the_name_of_its_error(tmp_path: Path) -> None:
+def test_a_rejected_call_is_done_with_the_name_of_its_error(tmp_path: Path) -> None:
     """Fault: the error that a launcher returned does not reach the check."""
     ended = session(tmp_path, "begin('a'); print('@refused a cudaErrorInvalidValue'); done('a', 0)", ("a",))
     assert ended.results["a"].status is RunStatus.DONE
@@ -195,7 +195,7 @@ def test_a_refusal_is_done_with_the_name_of_its_error(tmp_path: Path) -> None:
     assert ended.results["a"].kernels == 0
 
 
-def test_a_harness_that_begins_nothing_is_tried_twice_and_no_more(tmp_path: Path) -> None:
+def test_a_harness_that_begins_no_run_is_tried_twice(tmp_path: Path) -> None:
     """Fault: an endless loop of processes, or runs without an end when the program cannot start."""
     ended = session(tmp_path, "print('no such symbol', file=sys.stderr); sys.exit(127)")
     assert statuses(ended) == [RunStatus.NOT_RUN] * 3
@@ -211,7 +211,7 @@ def test_a_program_that_does_not_exist_leaves_its_runs_not_run(tmp_path: Path) -
     assert "cannot start" in ended.results["a"].error
 
 
-def test_output_of_the_kernel_itself_is_not_taken_for_markers(tmp_path: Path) -> None:
+def test_output_of_the_kernel_is_not_mistaken_for_markers(tmp_path: Path) -> None:
     """Fault: a kernel's printf without an end of line hides a marker, or forges one for another run."""
     body = "begin('a')\nprint('@done nobody')\nprint('half a line ', end='')\ndone('a')"
     ended = session(tmp_path, body, ("a",))

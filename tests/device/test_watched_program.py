@@ -41,7 +41,7 @@ def run(program: Path, *arguments: str, **options: object) -> ProgramReport:
     ids=["no environment", "no library path", "in the background"],
 )
 def test_child_without_the_environment_is_not_verified(program: Path, command: str) -> None:
-    """A child runs on a CUDA runtime of the system, and its parent's clean report stands for both."""
+    """Fault: a child runs on a CUDA runtime of the system, and its parent's clean report stands for both."""
     result = run(program, "shell", command)
     assert result.exit_code == 3
     assert "ran outside of the CPU device" in result.reason
@@ -49,7 +49,7 @@ def test_child_without_the_environment_is_not_verified(program: Path, command: s
 
 
 def test_child_in_the_same_environment_is_verified(program: Path) -> None:
-    """Every child of a program makes its verdict void."""
+    """Fault: any child of a program voids its verdict."""
     result = run(program, "shell", '"$PROGRAM" && ls / && exec "$PROGRAM"')
     assert (result.exit_code, result.reason) == (0, "")
     assert result.report is not None
@@ -59,7 +59,7 @@ def test_child_in_the_same_environment_is_verified(program: Path) -> None:
 def test_child_with_a_runtime_of_its_own_is_not_verified(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A statically linked child beside a good parent is taken for verified."""
+    """Fault: a statically linked child beside a good parent is taken for verified."""
     static = ProgramFile(("libc.so.6",), False, b"device code", False)
     monkeypatch.setattr(watched_program, "_facts", lambda _: static)
     (tmp_path / "7.json.loaded").write_text("/bin/other\n")
@@ -69,14 +69,14 @@ def test_child_with_a_runtime_of_its_own_is_not_verified(
 
 
 def test_daemon_that_can_use_cuda_is_not_verified(program: Path) -> None:
-    """A process that outlives the program, and whose report nobody waits for, is forgotten."""
+    """Fault: a process that outlives the program, and whose report nobody waits for, is forgotten."""
     result = run(program, "shell", 'setsid "$PROGRAM" sleep > /dev/null & true')
     assert result.exit_code == 3
     assert "was still running 2 s after its end" in result.reason
 
 
-def test_other_daemons_are_ended_with_a_note(program: Path) -> None:
-    """A daemon without CUDA voids the verdict, or is left behind, or ended without a word."""
+def test_other_daemons_are_killed_with_a_note(program: Path) -> None:
+    """Fault: a daemon without CUDA voids the verdict, or is left behind, or ended without a word."""
     became_sleep = "until grep -q sleep /proc/$!/comm; do sleep 0.01; done"
     result = run(program, "shell", f"setsid sleep 30 > /dev/null & {became_sleep}")
     assert (result.exit_code, result.reason) == (0, "")
@@ -85,16 +85,16 @@ def test_other_daemons_are_ended_with_a_note(program: Path) -> None:
         os.kill(int(result.notes[0].split()[1]), 0)
 
 
-def test_program_that_becomes_another_is_not_verified(program: Path) -> None:
-    """``exec`` drops the findings of the program that called it."""
+def test_program_that_execs_another_is_not_verified(program: Path) -> None:
+    """Fault: ``exec`` drops the findings of the program that called it."""
     for other in ("/bin/true", str(program)):
         result = run(program, "become", other)
         assert result.exit_code == 3
         assert "before its report" in result.reason
 
 
-def test_program_ended_by_a_signal_is_cut_short(program: Path, tmp_path: Path) -> None:
-    """The log of a run that a signal ended closes as that of a whole one, with 0 errors."""
+def test_program_killed_by_a_signal_is_cut_short(program: Path, tmp_path: Path) -> None:
+    """Fault: the log of a run that a signal ended closes as that of a whole one, with 0 errors."""
     log = tmp_path / "log"
     result = run(program, "signal", str(signal.SIGTERM.value), log_file=log)
     assert conclude(result, None, log) == 128 + signal.SIGTERM
@@ -105,7 +105,7 @@ def test_program_ended_by_a_signal_is_cut_short(program: Path, tmp_path: Path) -
 
 
 def test_log_of_an_ended_command_says_so(program: Path, tmp_path: Path) -> None:
-    """``timeout`` ends the suite and the program together, and the log looks whole."""
+    """Fault: ``timeout`` ends the suite and the program together, and the log looks whole."""
     log = tmp_path / "log"
     words = ["sanitize", "--device", "cpu", "--log-file", str(log), "--", str(program), "sleep"]
     command = subprocess.Popen(
@@ -123,15 +123,15 @@ def test_log_of_an_ended_command_says_so(program: Path, tmp_path: Path) -> None:
 
 
 def test_tool_none_only_runs_the_program(program: Path) -> None:
-    """A failed call is a finding though nothing was to be checked, or is none where it was."""
+    """Fault: a failed call is a finding though nothing was to be checked, or is none where it was."""
     plain = run(program, "fail a call", tools=())
     assert (plain.exit_code, summary(plain)) == (0, "NOT CHECKED: --tool none only runs the program")
     checked = run(program, "fail a call")
     assert (checked.exit_code, summary(checked)) == (1, "ERROR SUMMARY: 1 error")
 
 
-def test_kernel_name_that_names_no_kernel_is_not_verified(program: Path) -> None:
-    """A misspelt ``--kernel-name`` filters out every finding and passes."""
+def test_kernel_name_that_matches_no_kernel_is_not_verified(program: Path) -> None:
+    """Fault: a misspelt ``--kernel-name`` filters out every finding and passes."""
     assert run(program, kernel_name="fil").exit_code == 0
     result = run(program, kernel_name="filll")
     assert result.exit_code == 3
@@ -139,7 +139,8 @@ def test_kernel_name_that_names_no_kernel_is_not_verified(program: Path) -> None
 
 
 def test_device_as_log_stays_and_a_full_one_is_reported(program: Path, tmp_path: Path) -> None:
-    """The log's place is deleted first, be it a device; or a report that could not be written is lost."""
+    """Fault: the log's place is deleted first, be it a device; or a report that could not be
+    written is lost."""
     full = Path("/dev/full")
     before = full.stat()
     result = run(program, log_file=full)

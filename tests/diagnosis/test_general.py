@@ -68,7 +68,7 @@ def almost(says: str) -> Kernel:
 
 
 @pytest.mark.parametrize("says", FAULTS)
-def test_one_element_that_contradicts_silences_it(says: str) -> None:
+def test_one_contradicting_element_rules_out_a_diagnosis(says: str) -> None:
     """Fault: a fault is named that most elements match, which is a wrong name given with confidence."""
     assert diagnose(runs(almost(says)), seconds=30) is None
 
@@ -79,13 +79,13 @@ def test_a_fault_in_one_run_must_explain_the_other() -> None:
     assert diagnose([*wrong, *other], seconds=30) is None
 
 
-def test_a_right_run_speaks_against_a_fault_that_would_show_there() -> None:
+def test_a_right_run_excludes_a_fault_that_would_show_there() -> None:
     """Fault: only failing cases are asked, and a fault is named that a passing case rules out."""
     wrong, clean = runs(FAULTS["s inverted"])[:1], runs(right)[1:]
     assert diagnose([*wrong, *clean], seconds=30) is None
 
 
-def test_nothing_is_said_of_right_outputs() -> None:
+def test_right_outputs_get_no_diagnosis() -> None:
     """Fault: a clean run costs time and gets a sentence."""
     assert diagnose(runs(right)) is None
 

@@ -10,12 +10,12 @@ def finding(severity: Severity = Severity.ERROR) -> Finding:
 
 
 def test_nothing_is_not_run() -> None:
-    """A report without outcomes must not be clean."""
+    """Fault: a report without outcomes is clean."""
     assert overall([]) is Verdict.NOT_RUN
 
 
 def test_worst_verdict_wins() -> None:
-    """A clean fixture must not hide a doubtful one, nor a doubtful one a finding."""
+    """Fault: a clean fixture hides an inconclusive one, or that hides a finding."""
     clean = Outcome.judge("compare", "k", "a", [])
     unsure = Outcome.inconclusive("compare", "k", "b", "why")
     missing = Outcome.not_run("compare", "k", "c", "why")
@@ -26,7 +26,7 @@ def test_worst_verdict_wins() -> None:
 
 
 def test_warning_changes_the_verdict_only_under_strict() -> None:
-    """A warning that fails a build, or one that strict forgets."""
+    """Fault: a warning that fails a build, or one that strict forgets."""
     warning = [finding(Severity.WARNING)]
     assert Outcome.judge("racecheck", "k", "f", warning).verdict is Verdict.CLEAN
     assert Outcome.judge("racecheck", "k", "f", warning, strict=True).verdict is Verdict.FINDINGS
@@ -34,11 +34,11 @@ def test_warning_changes_the_verdict_only_under_strict() -> None:
 
 @pytest.mark.parametrize("verdict", [Verdict.INCONCLUSIVE, Verdict.NOT_RUN])
 def test_missing_verdict_needs_a_reason(verdict: Verdict) -> None:
-    """A person must be told what to do."""
+    """Fault: a missing verdict does not say what to do."""
     with pytest.raises(ValueError, match="reason"):
         Outcome("compare", "k", "f", verdict)
 
 
 def test_only_clean_exits_with_zero() -> None:
-    """A CI acts on the code alone."""
+    """Fault: a verdict other than clean exits with 0."""
     assert [v for v, code in EXIT_CODES.items() if code == 0] == [Verdict.CLEAN]

@@ -30,7 +30,7 @@ def test_a_kind_has_its_family(kind: str, family: Family | None) -> None:
     assert family_of_kind(kind) is family
 
 
-def test_a_kind_is_its_words_wherever_it_goes() -> None:
+def test_a_kind_is_its_text_in_every_format() -> None:
     """Fault: JSON, a suppression's pattern or a message holds the name of the member."""
     kind = FaultKind.OUTSIDE_BOUND
     assert json.loads(json.dumps(kind)) == f"{kind}" == "outside the bound"

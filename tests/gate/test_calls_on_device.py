@@ -78,13 +78,13 @@ NEVER = 10**9
 
 
 def test_a_right_kernel_in_place_is_clean(verify: Verify) -> None:
-    """Catches a second call that is given the first one's output for input."""
+    """Fault: a second call that is given the first one's output for input."""
     report = verify(("compare", "poison", "determinism", "launch"), one=NEVER, two=NEVER)
     assert report.verdict is Verdict.CLEAN, [(f.kind, f.seen) for f in report.findings]
 
 
 def test_a_result_that_changes_after_many_calls_is_found(verify: Verify) -> None:
-    """Catches a fault that shows in the eightieth call only: no other check calls that often."""
+    """Fault: a fault that shows in the eightieth call only: no other check calls that often."""
     report = verify(("determinism",), one=80)
     (finding,) = report.findings
     assert finding.kind == "depends on the number of calls"
@@ -92,8 +92,8 @@ def test_a_result_that_changes_after_many_calls_is_found(verify: Verify) -> None
     assert finding.repeat.endswith("-k one --check determinism --device " + finding.repeat.split()[-1])
 
 
-def test_the_repeat_line_of_what_takes_other_calls_shows_it(verify: Verify, tmp_path: Path) -> None:
-    """Catches a repeat line whose single fixture is clean: there the process has made too few calls."""
+def test_the_repeat_line_of_a_fault_that_needs_earlier_calls_shows_it(verify: Verify, tmp_path: Path) -> None:
+    """Fault: a repeat line whose single fixture is clean: there the process has made too few calls."""
     report = verify(("compare",), one=NEVER, two=len(DEFAULT_PROFILES) + 1, three=NEVER)
     assert report.findings
     for finding in report.findings:
@@ -102,7 +102,7 @@ def test_the_repeat_line_of_what_takes_other_calls_shows_it(verify: Verify, tmp_
 
 
 def test_a_fault_of_one_fixture_alone_keeps_its_own_repeat_line(verify: Verify) -> None:
-    """Catches a repeat line that runs everything where one fixture is enough."""
+    """Fault: a repeat line that runs everything where one fixture is enough."""
     report = verify(("compare",), one=NEVER, two=1)
     assert {f.case.split("/")[1] for f in report.findings} == {"two"}
     assert all("-k two --check compare" in f.repeat for f in report.findings)

@@ -36,7 +36,7 @@ def ready(cases: Mapping[str, Mapping[str, Case]] | None = None) -> Prepared:
 def test_oracle_that_mpmath_contradicts_is_not_clean(
     monkeypatch: pytest.MonkeyPatch, rung: str, verdict: Verdict
 ) -> None:
-    """A failed rung that is only printed would leave exit code 0 on an oracle that is wrong."""
+    """Fault: a failed rung is only printed, and the exit code is 0 although the oracle is wrong."""
     clean = Outcome.judge("compare", "twice", "small", [])
     monkeypatch.setattr(gate, "prepare", lambda *_, **__: ready())
     monkeypatch.setattr(gate, "run_checks", lambda *_: [clean])
@@ -63,10 +63,10 @@ def test_oracle_that_mpmath_contradicts_is_not_clean(
         (TokenRung("cpu", Verdict.CLEAN), Verdict.CLEAN),
     ],
 )
-def test_token_parity_that_was_asked_for_reaches_the_verdict(
+def test_requested_token_parity_affects_the_verdict(
     monkeypatch: pytest.MonkeyPatch, rung: TokenRung, verdict: Verdict
 ) -> None:
-    """A top rung that is only printed would leave exit code 0 on kernels that choose other tokens."""
+    """Fault: the top rung is only printed, and the exit code is 0 although kernels choose other tokens."""
     # The rows of another kernel stand in for its fixtures, so nothing is promised of what they run.
     contract = dataclasses.replace(find_contracts(["fp8_matvec"])[0], instantiations={})
     clean = Outcome.judge("compare", "fp8_matvec", "small", [])
@@ -96,7 +96,7 @@ def test_architectures_share_what_is_the_same(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_token_parity_is_of_the_suites_own_kernels() -> None:
-    """A user's kernel that has the name of one of ours must not be passed by what ours did."""
+    """Fault: a user's kernel with the name of one of ours passes by our kernel's result."""
     (contract,) = find_contracts(["fp8_matvec"])
     users = dataclasses.replace(contract, directory=Path("elsewhere"))
     top = TopRung(True, "", lambda _: None, {"sm_90": TokenRung("cpu", Verdict.CLEAN)})

@@ -117,7 +117,7 @@ def gate(source: Path, device_name: str, *checks: str, words: str | None = None)
     return run_gate(selection, device, "", lambda _: None)
 
 
-def test_a_case_that_ruins_its_process_costs_that_case_only(
+def test_a_case_that_crashes_its_process_costs_only_that_case(
     device_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fault: a trap, hang or illegal address takes its neighbours' verdict with it, or is no finding."""
@@ -167,7 +167,7 @@ def write_endless(folder: Path) -> None:
         (folder / name).write_text(changed)
 
 
-def test_a_kernel_that_does_not_end_is_waited_for_once(
+def test_a_hanging_kernel_costs_one_wait(
     device_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fault: every check, profile and fill of a fixture waits as long for the same endless loop."""
@@ -182,7 +182,7 @@ def test_a_kernel_that_does_not_end_is_waited_for_once(
     assert outcomes["determinism"].reason.startswith("skipped, since endless.normal")
 
 
-def test_a_kernel_that_never_ends_is_given_up_after_two_fixtures(
+def test_an_endless_kernel_is_abandoned_after_two_fixtures(
     device_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fault: a gate over many fixtures of an endless kernel takes hours; or what was left out looks clean."""

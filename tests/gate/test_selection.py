@@ -20,7 +20,7 @@ NAMES = ("tile", "tile-minus-1", "wrap-inside-tile", "ragged")
     ],
 )
 def test_names(expression: str | None, chosen: tuple[str, ...]) -> None:
-    """A full name selects only itself, so that a repeat command repeats one case."""
+    """Fault: a full name also selects others, so that a repeat command repeats more than one case."""
     assert select_names(NAMES, expression) == chosen
 
 
@@ -28,13 +28,13 @@ def test_names(expression: str | None, chosen: tuple[str, ...]) -> None:
     "expression", ["nothing", "(tile", "and", "tile )", "not", "(" * 5000, "not " * 5000]
 )
 def test_bad_expression_is_refused(expression: str) -> None:
-    """An expression that selects nothing must not end in a clean report of nothing."""
+    """Fault: an expression that selects nothing ends in a clean report."""
     with pytest.raises(SelectionError):
         select_names(NAMES, expression)
 
 
 def test_unknown_check_is_refused() -> None:
-    """A misspelt check must not be counted as run."""
+    """Fault: a misspelt check counts as run."""
     with pytest.raises(SelectionError, match="memchek"):
         select_checks(["memchek"], ())
     assert select_checks(["poison", "compare"], ()) == ("compare", "poison")

@@ -60,7 +60,7 @@ def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1})
 
 
-def test_the_report_is_that_of_one_process(tmp_path: Path) -> None:
+def test_parallel_reports_equal_the_report_of_one_process(tmp_path: Path) -> None:
     """Fault: outcomes, rungs or the order of the kernels get lost between processes."""
     selection = two_kernels(tmp_path)
     said: list[str] = []
@@ -77,7 +77,7 @@ def test_the_report_is_that_of_one_process(tmp_path: Path) -> None:
     assert any("building the harness" in line for line in said)
 
 
-def test_kernels_without_a_selected_fixture_are_left_out(tmp_path: Path) -> None:
+def test_kernels_without_a_selected_fixture_are_skipped(tmp_path: Path) -> None:
     """Fault: a word that only one kernel's fixtures have ends the run, after the others were built."""
     selection = two_kernels(tmp_path)
     fixtures = tmp_path / "second" / "row_softmax.toml"
@@ -87,7 +87,7 @@ def test_kernels_without_a_selected_fixture_are_left_out(tmp_path: Path) -> None
         narrowed(replace(selection, expression="nothere"))
 
 
-def test_findings_come_over(tmp_path: Path) -> None:
+def test_findings_are_converted(tmp_path: Path) -> None:
     """Fault: a kernel in a process of its own is clean whatever it found."""
     selection = two_kernels(tmp_path)
     kernel = tmp_path / "second" / "row_softmax.cu"
@@ -108,7 +108,7 @@ def test_an_error_names_its_place_in_the_contract(tmp_path: Path) -> None:
     assert message.startswith(f"{contract}:") and message.endswith("in broken: KeyError: oops") and code == 2
 
 
-def test_a_worker_that_dies_is_told(tmp_path: Path) -> None:
+def test_a_crashed_worker_is_reported(tmp_path: Path) -> None:
     """Fault: a process that the system killed for its memory is waited for, or its kernel counts as clean."""
     selection = two_kernels(tmp_path, DYING)
     with pytest.raises(BlamedError, match="its process ended with code 9"):
@@ -118,7 +118,7 @@ def test_a_worker_that_dies_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)]
 )
-def test_an_end_asked_for_leaves_no_process(tmp_path: Path, asked: signal.Signals, code: int) -> None:
+def test_a_requested_stop_leaves_no_process(tmp_path: Path, asked: signal.Signals, code: int) -> None:
     """Fault: workers, which lead sessions of their own, go on when the command is interrupted."""
     gate = subprocess.Popen(
         [sys.executable, "-m", "verify", "run", "--device", "cpu"],

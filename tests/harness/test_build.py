@@ -21,8 +21,8 @@ from verify.toolchain.compile import BuildError, Compilers, StoppedError
 from verify.toolchain.toolchain import find_toolchain
 
 
-def test_the_binary_takes_its_runtime_from_the_loader(guarded: Build) -> None:
-    """Catches a static runtime, which no other device can stand in for."""
+def test_the_binary_gets_its_runtime_from_the_loader(guarded: Build) -> None:
+    """Fault: a static runtime, which no other device can stand in for."""
     needed = subprocess.run(
         ["readelf", "-d", guarded.binary], capture_output=True, text=True, check=True
     ).stdout
@@ -33,8 +33,8 @@ def test_the_binary_takes_its_runtime_from_the_loader(guarded: Build) -> None:
     assert "__cudaRegisterFatBinary@libcudart.so.13" in symbols.stdout
 
 
-def test_the_binary_holds_machine_code_and_readable_ptx(guarded: Build) -> None:
-    """Catches a missing half: machine code for the GPU, PTX for the CPU device; and a compressed one."""
+def test_the_binary_has_machine_code_and_readable_ptx(guarded: Build) -> None:
+    """Fault: a missing half: machine code for the GPU, PTX for the CPU device; and a compressed one."""
     content = guarded.binary.read_bytes()
     assert b".target sm_90" in content, "no plain PTX"
     assert b"guarded_copy" in content
@@ -47,7 +47,7 @@ def test_the_binary_holds_machine_code_and_readable_ptx(guarded: Build) -> None:
         assert "sm_90.ptx" in listed.stdout
 
 
-def test_the_same_inputs_are_not_compiled_again(guarded: Build) -> None:
+def test_the_same_inputs_are_compiled_once(guarded: Build) -> None:
     again = build_harness(GUARDED, "sm_90")
     assert (again.cached, again.binary) == (True, guarded.binary)
 
@@ -85,7 +85,7 @@ def key_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Contrac
         ('#if __CUDA_ARCH__ == 900\n#include "own.cuh"\n#endif', ()),
     ],
 )
-def test_whatever_is_included_is_part_of_the_key(
+def test_every_included_file_is_part_of_the_key(
     tmp_path: Path, key_of: Callable[[Contract], str], line: str, flags: tuple[str, ...]
 ) -> None:
     """Fault: the old binary is judged after an edit in a header, since it is not seen to be included."""
@@ -113,7 +113,7 @@ def test_a_header_that_appears_is_part_of_the_key(tmp_path: Path, key_of: Callab
     assert key_of(contract) != first
 
 
-def test_what_an_options_file_holds_is_part_of_the_key(
+def test_the_contents_of_an_options_file_are_part_of_the_key(
     tmp_path: Path, key_of: Callable[[Contract], str]
 ) -> None:
     """Fault: options that a file holds are changed, and the old binary is judged."""
@@ -125,7 +125,7 @@ def test_what_an_options_file_holds_is_part_of_the_key(
     assert key_of(contract) != first
 
 
-def test_another_file_of_the_name_is_not_taken(tmp_path: Path) -> None:
+def test_another_file_of_the_same_name_is_not_included(tmp_path: Path) -> None:
     """Fault: the production file is looked for on the include path, where another one of its name comes
     first. The twin: a header of its own on that path is found."""
     (tmp_path / "own").mkdir()
@@ -153,7 +153,7 @@ def test_a_file_that_changes_while_it_is_compiled_is_not_kept(
 UNPLAIN = "a b, $(touch touched) `touch touched`; 'c' & \"d\""
 
 
-def test_names_reach_no_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_never_reach_a_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fault: nvcc's shell runs what stands in the name of a folder: the kernel's, its headers', the cache's,
     or that of temporary files."""
     place = tmp_path / UNPLAIN
@@ -199,8 +199,8 @@ def test_the_first_compile_that_fails_ends_the_others(tmp_path: Path) -> None:
         compilers.run(["true"], tmp_path, dict(os.environ))
 
 
-def test_a_compile_error_is_the_compiler_s_own(tmp_path: Path) -> None:
-    """Catches a failure without file and line, and a failed build that is kept."""
+def test_a_compile_error_has_the_compilers_output(tmp_path: Path) -> None:
+    """Fault: a failure without file and line, and a failed build that is kept."""
     (tmp_path / "guarded.cu").write_text("#include <cuda_runtime.h>\nint broken(;\n")
     for _ in range(2):
         with pytest.raises(BuildError, match=r"guarded\.cu\(2\): error") as caught:
@@ -215,7 +215,7 @@ def test_a_flag_that_is_more_than_an_option_is_refused(flag: str) -> None:
 
 
 def test_architectures_give_code_and_ptx_each() -> None:
-    """Catches an architecture that only another one's PTX would serve."""
+    """Fault: an architecture that only another one's PTX would serve."""
     assert architecture_flags(["sm_80", "sm_90a"])[1::2] == (
         "arch=compute_80,code=sm_80",
         "arch=compute_80,code=compute_80",

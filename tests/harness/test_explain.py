@@ -61,7 +61,7 @@ def packed(**fields: str) -> Launcher:
         ({"nvcc_flags": ("--nope",)}, "nvcc_flags: --nope: "),
     ],
 )
-def test_what_does_not_fit_is_a_field_of_the_contract(
+def test_a_mismatch_names_a_field_of_the_contract(
     changes: dict[str, object], said: str, tmp_path: Path
 ) -> None:
     """Fault: an error in a line of a file that nobody wrote, which does not say what to change."""
@@ -74,7 +74,7 @@ def test_what_does_not_fit_is_a_field_of_the_contract(
     assert "harness.cu" not in str(caught.value)
 
 
-def test_words_about_the_source_stay() -> None:
+def test_messages_about_the_source_are_unchanged() -> None:
     """Fault: an error of the kernel itself is put down to the contract."""
     words = 'fitted.cu(3): error: expected a ";"'
     assert explained(words, render(FITS), FITS) == words

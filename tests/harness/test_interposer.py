@@ -10,7 +10,7 @@ from verify.toolchain.toolchain import find_toolchain
 
 
 def test_an_injected_error_behaves_like_the_runtime_s_own(tmp_path: Path) -> None:
-    """Catches an interposer that the versioned symbols pass by, that fails another call than the chosen one,
+    """Fault: an interposer that the versioned symbols pass by, that fails another call than the chosen one,
     or whose error cudaGetLastError does not know (a launch by <<<>>> would then look like a success)."""
     tools = find_toolchain()
     assert tools.root is not None

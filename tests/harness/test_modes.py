@@ -25,7 +25,7 @@ def right(case: Case, seen: np.ndarray) -> bool:
 def test_every_mode_gives_the_right_output(
     execute: Execute, softmax: Build, softmax_cases: list[Case]
 ) -> None:
-    """Catches a mode that reads back the wrong buffers, forgets to launch, or leaves inputs out."""
+    """Fault: a mode that reads back the wrong buffers, forgets to launch, or leaves inputs out."""
     case, other, *_ = softmax_cases
     runs = [
         *(Run(f"once-{fill}", case, fills=Fills(fill, fill, fill, fill)) for fill in FILLS),
@@ -63,17 +63,17 @@ def test_every_mode_gives_the_right_output(
 def test_a_kernel_that_did_not_run_is_an_error(
     execute: Execute, softmax: Build, softmax_cases: list[Case], fault: str, said: str
 ) -> None:
-    """Catches stale output taken for a result: no @done, no output file."""
+    """Fault: stale output taken for a result: no @done, no output file."""
     ended = execute(softmax, [Run("one", softmax_cases[0])], fault)
     assert any(m.startswith("@error one ") and said in m for m in ended.markers), ended.markers
     assert "@done one" not in ended.markers
     assert not ended.outputs
 
 
-def test_a_lost_context_ends_the_process_and_leaves_the_rest_unbegun(
+def test_a_lost_context_ends_the_process_and_leaves_the_rest_outstanding(
     execute: Execute, softmax: Build, softmax_cases: list[Case]
 ) -> None:
-    """Catches runs that are charged with the fault of the one before."""
+    """Fault: runs that are charged with the fault of the one before."""
     ended = execute(softmax, [Run("one", softmax_cases[0]), Run("two", softmax_cases[0])], "sticky")
     assert ended.code == 4
     assert any(m.startswith("@error one cudaErrorIllegalAddress") for m in ended.markers)
@@ -83,7 +83,7 @@ def test_a_lost_context_ends_the_process_and_leaves_the_rest_unbegun(
 def test_a_case_without_the_memory_says_how_much_it_needs(
     execute: Execute, softmax: Build, softmax_cases: list[Case]
 ) -> None:
-    """Catches an allocation failure that looks like the kernel's."""
+    """Fault: an allocation failure that looks like the kernel's."""
     ended = execute(softmax, [Run("one", softmax_cases[0])], "little-memory")
     needed = 2 * (4 * 1024 + 1000) * 4 + (64 << 20)
     assert any(m.startswith(f"@error one no memory: needs {needed} bytes") for m in ended.markers)
@@ -101,7 +101,7 @@ def test_a_write_outside_the_promise_is_an_intrusion(
     buffer: str,
     offset: int,
 ) -> None:
-    """Catches a write that no output shows: into an input, and just before a buffer."""
+    """Fault: a write that no output shows: into an input, and just before a buffer."""
     run = Run("one", softmax_cases[0], fills=Fills(dead=fill, output=fill))  # type: ignore[arg-type]
     (intrusion,) = execute(softmax, [run], fault).outputs["one"].intrusions
     assert (intrusion.buffer, intrusion.offset, intrusion.count) == (buffer, offset, 1)
@@ -111,7 +111,7 @@ def test_a_write_outside_the_promise_is_an_intrusion(
 def test_a_result_that_depends_on_earlier_calls_differs(
     execute: Execute, softmax: Build, softmax_cases: list[Case], mode: str
 ) -> None:
-    """Catches state that survives a call, or is shared by two streams."""
+    """Fault: state that survives a call, or is shared by two streams."""
     ended = execute(softmax, [Run("one", softmax_cases[0], mode, repeats=3)], "shared-state")  # type: ignore[arg-type]
     assert ended.outputs["one"].difference_count > 0
 
@@ -119,10 +119,10 @@ def test_a_result_that_depends_on_earlier_calls_differs(
 @pytest.mark.parametrize(
     ("mode", "calls"), [("repeat", [1, 2]), ("many-calls", [1, 2]), ("two-streams", [0, 1, 2, 3, 1, 2, 3])]
 )
-def test_readings_that_differ_are_kept_where_drift_is_allowed(
+def test_differing_outputs_are_kept_if_drift_is_allowed(
     execute: Execute, softmax: Build, softmax_cases: list[Case], mode: str, calls: list[int]
 ) -> None:
-    """Catches drift that is judged by which bytes differ, or by one of the calls alone."""
+    """Fault: drift that is judged by which bytes differ, or by one of the calls alone."""
     run = Run("one", softmax_cases[0], mode, repeats=3, keep_differing=True)  # type: ignore[arg-type]
     output = execute(softmax, [run], "shared-state").outputs["one"]
     assert sorted(d.repeat for d in output.differing) == sorted(calls)
@@ -132,8 +132,10 @@ def test_readings_that_differ_are_kept_where_drift_is_allowed(
     assert bool(others) == (mode == "two-streams")
 
 
-def test_a_refusal_tells_the_answer_and_watches_every_buffer(execute: Execute, guarded: Build) -> None:
-    """Catches a launcher that launches, or answers success, on bad input."""
+def test_a_refusal_reports_the_returned_error_and_checks_every_buffer(
+    execute: Execute, guarded: Build
+) -> None:
+    """Fault: a launcher that launches, or answers success, on bad input."""
     case = guarded_case()
     runs = [
         Run("null", case, "refuse", null=("y",)),
@@ -156,14 +158,14 @@ def test_a_refusal_tells_the_answer_and_watches_every_buffer(execute: Execute, g
 
 
 def test_intermediates_and_struct_arguments_arrive(execute: Execute, guarded: Build) -> None:
-    """Catches a scalar in the wrong field, and a workspace that is not read back."""
+    """Fault: a scalar in the wrong field, and a workspace that is not read back."""
     output = execute(guarded, [Run("one", guarded_case(scale=3.0))]).outputs["one"]
     assert np.array_equal(output.outputs["y"].view(np.float32), 3 * np.arange(100, dtype=np.float32))
     assert len(output.workspaces["workspace"]) == 32
 
 
 def test_a_value_that_its_parameter_cannot_hold_is_refused(execute: Execute, guarded: Build) -> None:
-    """Catches a length that is wrapped to 32 bits on its way into the launcher."""
+    """Fault: a length that is wrapped to 32 bits on its way into the launcher."""
     case = replace(guarded_case(), symbols={**guarded_case().symbols, "n": (1 << 32) + 100})
     ended = execute(guarded, [Run("one", case, "refuse")])
     assert any("4294967396 does not fit its 32-bit parameter" in m for m in ended.markers), ended.markers
@@ -178,7 +180,7 @@ def sweep(execute: Execute, build: Build, case: Case) -> list[tuple[str, str]]:
 
 
 def test_each_runtime_call_fails_once_and_is_reported(execute: Execute, guarded: Build) -> None:
-    """Catches an interposer that misses a call, or makes a right launcher look wrong."""
+    """Fault: an interposer that misses a call, or makes a right launcher look wrong."""
     assert sweep(execute, guarded, guarded_case()) == [
         ("cudaFuncSetAttribute", "cudaErrorInvalidValue"),
         ("__cudaLaunchKernel", "cudaErrorLaunchOutOfResources"),
@@ -188,7 +190,7 @@ def test_each_runtime_call_fails_once_and_is_reported(execute: Execute, guarded:
 
 
 def test_a_swallowed_error_shows(execute: Execute, guarded: Build) -> None:
-    """Catches a sweep that cannot tell a launcher which drops an error from one that reports it."""
+    """Fault: a sweep that cannot tell a launcher which drops an error from one that reports it."""
     answers = dict(sweep(execute, guarded, guarded_case(swallow=1)))
     assert answers["cudaFuncSetAttribute"] == "cudaSuccess"
     assert answers["__cudaLaunchKernel"] == "cudaErrorLaunchOutOfResources"

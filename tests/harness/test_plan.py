@@ -15,15 +15,15 @@ BASE = {"scale": 2.0, "swallow": 0}
 
 
 def test_plans_come_back_in_order_with_their_fields(guarded: Build) -> None:
-    """Catches answers given to the wrong fixture, and a multiprocessor count that does not arrive."""
+    """Fault: answers given to the wrong fixture, and a multiprocessor count that does not arrive."""
     plans = query_plans(guarded, GUARDED, [{**BASE, "n": n} for n in (1, 64, 65, 6400)], 8)
     assert [p["blocks"] for p in plans] == [1, 1, 2, 100]
     assert [p["rounds"] for p in plans] == [1, 1, 1, 13]
     assert [p["workspace_bytes"] for p in plans] == [16, 16, 32, 1600]
 
 
-def test_a_refusal_is_told_from_a_plan(guarded: Build) -> None:
-    """Catches the numbers of a refused plan taken for a plan."""
+def test_a_rejection_differs_from_a_plan(guarded: Build) -> None:
+    """Fault: the numbers of a refused plan taken for a plan."""
     requests = [{**BASE, "n": 0}, {**BASE, "n": 5}]
     assert query_plans(guarded, GUARDED, requests, 8)[0] == {}
     assert ask_plans(guarded, GUARDED, requests, 8)[0]["error"] == "cudaErrorInvalidValue"
@@ -32,7 +32,7 @@ def test_a_refusal_is_told_from_a_plan(guarded: Build) -> None:
 
 
 def test_a_symbol_too_large_for_its_parameter_is_a_refusal(guarded: Build) -> None:
-    """Catches n wrapped to 32 bits, for which there would be a plan."""
+    """Fault: n wrapped to 32 bits, for which there would be a plan."""
     (answer,) = ask_plans(guarded, GUARDED, [{**BASE, "n": (1 << 32) + 5}], 8)
     assert "does not fit its 32-bit parameter" in answer["error"]
 

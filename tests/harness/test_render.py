@@ -40,7 +40,7 @@ def contract(entry: Any, **changes: Any) -> Contract:
     ],
 )
 def test_function_names_of_cpp_are_taken(name: str) -> None:
-    """Catches a grammar that is too narrow for ordinary templates."""
+    """Fault: a grammar that is too narrow for ordinary templates."""
     assert template_id(name) is None
 
 
@@ -67,7 +67,7 @@ def test_function_names_of_cpp_are_taken(name: str) -> None:
     ],
 )
 def test_anything_else_is_refused(name: str) -> None:
-    """Catches code that a contract's spelling would bring into the harness."""
+    """Fault: code that a contract's spelling would bring into the harness."""
     with pytest.raises(RenderError, match="plain"):
         render(contract(Global(name, ("n",), (32,), ("x", "y"))))
 
@@ -90,8 +90,8 @@ def test_anything_else_is_refused(name: str) -> None:
         {"entry": Launcher("f", ("x",), struct="s{}")},
     ],
 )
-def test_other_fields_are_held_to_it_too(changes: dict[str, Any]) -> None:
-    """Catches a field of the contract that is not looked at."""
+def test_other_fields_are_checked_too(changes: dict[str, Any]) -> None:
+    """Fault: a field of the contract that is not looked at."""
     given = {"entry": Global("f", ("n",), (32,), ("x", "y")), **changes}
     with pytest.raises(RenderError, match=r"plain|a b"):
         render(contract(**given))
@@ -103,27 +103,27 @@ def test_bytes_of_an_unknown_buffer_is_refused() -> None:
 
 
 def test_arguments_keep_their_order_and_places() -> None:
-    """Catches slots numbered differently for the harness and for the case file."""
+    """Fault: slots numbered differently for the harness and for the case file."""
     plain = contract(Launcher("f", ("y", "n + 1", "bytes(x)", "n", "stream", "n + 1")))
     assert slots_of(plain).expressions == ("n + 1", "n")
     assert "f(a.pointer(1), a.value(0), a.bytes(0), a.value(1), stream, a.value(0))" in render(plain)
 
 
 def test_a_sequence_stops_at_its_first_error() -> None:
-    """Catches a second launch on what a failed first one left."""
+    """Fault: a second launch on what a failed first one left."""
     text = render(contract((Launcher("f", ("x", "stream")), Global("g<2>", ("n",), (32, 2), ("y",), "4*n"))))
     assert text.count("if (status != cudaSuccess) return status;") == 3
     assert "g<2><<<grid, block, shared, stream>>>(a.pointer(1));" in text
 
 
 def test_an_entry_without_a_stream_is_known() -> None:
-    """Catches a graph capture of a launcher that cannot be captured."""
+    """Fault: a graph capture of a launcher that cannot be captured."""
     assert not takes_stream(contract(Launcher("f", ("x",))))
     assert takes_stream(contract(Launcher("f", ("x", "stream"))))
     assert takes_stream(GUARDED)
 
 
 def test_a_fixture_changes_nothing_in_the_source() -> None:
-    """Catches a value that gets into the source, so that a new fixture would need a new build."""
+    """Fault: a value that gets into the source, so that a new fixture would need a new build."""
     assert "100" not in render(GUARDED)
     assert render(GUARDED) == render(replace(GUARDED, symbols=GUARDED.symbols))

@@ -95,7 +95,7 @@ def wrong(form: Form, model: Callable[..., int], operands: list[list[int]], got:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_results_are_what_the_model_computes(family: str, tmp_path: Path) -> None:
-    """A wrong upper half of a product, a lost carry, a rounding or a flush at the wrong place."""
+    """Fault: a wrong upper half of a product, a lost carry, a rounding or a flush at the wrong place."""
     chosen = modelled(family)
     assert len(chosen) >= LEAST[family]
     operands = [draw(form) for form, _ in chosen]
@@ -122,7 +122,7 @@ def recorded() -> dict[str, Recorded]:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_models_are_right_on_the_hardware(family: str) -> None:
-    """A model that repeats a mistake of the machine: held against the recorded answers."""
+    """Fault: a model repeats a mistake of the machine; it is compared with the recorded answers."""
     answers = recorded()
     differences = []
     for form, model in modelled(family):

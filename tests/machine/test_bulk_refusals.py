@@ -49,12 +49,12 @@ def status_of(statement: str, folder: Path) -> str:
     ],
 )
 def test_a_form_is_refused_by_name(statement: str, wanted: str, tmp_path: Path) -> None:
-    """A form that runs as if it said something else, or an end without a reason."""
+    """Fault: a form that runs as if it said something else, or an end without a reason."""
     assert wanted in status_of(statement, tmp_path)
 
 
-def test_the_own_block_may_be_named(tmp_path: Path) -> None:
-    """A cluster of one block that multicasts to itself, refused."""
+def test_the_blocks_own_shared_memory_may_be_addressed(tmp_path: Path) -> None:
+    """Fault: a cluster of one block that multicasts to itself is refused."""
     statement = (
         "mov.u32 %n, 0; mapa.shared::cluster.u32 %a, %a, %n; mov.u32 %n, 16; mov.u16 %h, 1;"
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster"

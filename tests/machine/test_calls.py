@@ -49,26 +49,26 @@ PICKED = [k + 1 if k & 1 else 2 * k for k in range(32)]
 
 @pytest.mark.parametrize("form", [PROTOTYPE, ".calltargets twice, next", PROTOTYPE + " .noreturn"])
 def test_lanes_go_to_functions_of_their_own(form: str, tmp_path: Path) -> None:
-    """Lanes that run another lane's target, or lose their value on the way back."""
+    """Fault: lanes that run another lane's target, or lose their value on the way back."""
     assert values(tmp_path, PICK + call(form) + STORE, 32, functions=FUNCTIONS) == PICKED
 
 
 def test_lanes_meet_behind_a_call_by_address(tmp_path: Path) -> None:
-    """Groups that stay apart after they have returned."""
+    """Fault: groups that stay apart after they have returned."""
     count = "activemask.b32 %r6; popc.b32 %r6, %r6; mad.lo.u32 %r5, %r6, 1000, %r5;"
     body = PICK + call(PROTOTYPE) + count + STORE
     assert values(tmp_path, body, 32, functions=FUNCTIONS) == [32000 + value for value in PICKED]
 
 
 def test_lanes_that_a_predicate_keeps_from_the_call(tmp_path: Path) -> None:
-    """A lane that takes part in a call from which its predicate keeps it, or is lost."""
+    """Fault: a lane that takes part in a call from which its predicate keeps it, or is lost."""
     guarded = call(PROTOTYPE).replace("call (o)", "@%p1 call (o)").replace("ld.param", "@%p1 ld.param")
     body = PICK + "mov.u32 %r5, 7; setp.gt.u32 %p1, %t, 20;" + guarded + STORE
     assert values(tmp_path, body, 32, functions=FUNCTIONS) == [7] * 21 + PICKED[21:]
 
 
 def test_an_address_goes_through_a_called_function(tmp_path: Path) -> None:
-    """A call by address inside a function, of a function that only its caller knows."""
+    """Fault: a call by address inside a function fails if only its caller knows the target."""
     inner = (
         "{ .param .b64 f; .param .b32 i; .param .b32 o; st.param.b64 [f], %d1; st.param.b32 [i], %t;"
         " call (o), outer, (f, i); ld.param.b32 %r5, [o]; }"
@@ -77,14 +77,14 @@ def test_an_address_goes_through_a_called_function(tmp_path: Path) -> None:
 
 
 def test_another_name_of_a_function(tmp_path: Path) -> None:
-    """.alias: a second name, called by it and by its address."""
+    """Fault: .alias, a second name, cannot be called by name or by address."""
     functions = FUNCTIONS + ".func (.param .b32 r) other(.param .b32 a);\n.alias other, next;\n"
     for body in (DIRECT.replace("NAME", "other"), "mov.u64 %d1, other;" + call(PROTOTYPE)):
         assert values(tmp_path, body + STORE, 32, functions=functions) == [k + 1 for k in range(32)]
 
 
 def test_registers_and_constants_as_arguments(tmp_path: Path) -> None:
-    """Parameters in registers of every width, and constants for both kinds."""
+    """Fault: a parameter in a register of some width, or a constant, is passed wrongly."""
     functions = """
 .func (.reg .b32 low, .reg .b64 high) parts(.reg .b64 x, .reg .b16 y, .reg .b32 z)
 { .reg .b32 %a, %b; mov.b64 {%a, %b}, x;
@@ -117,8 +117,8 @@ INVALID = {
 
 
 @pytest.mark.parametrize("case", INVALID)
-def test_a_call_of_what_is_no_function_ends_the_launch(case: str, tmp_path: Path) -> None:
-    """A crash, or a jump to some other function."""
+def test_a_call_of_a_non_function_ends_the_launch(case: str, tmp_path: Path) -> None:
+    """Fault: a crash, or a jump to some other function."""
     body, words = INVALID[case]
     status, _ = launch(tmp_path, HEAD + FUNCTIONS + PROLOGUE + body + "ret; }", "buf=256")
     assert status.startswith("status: invalid_call"), status
@@ -136,7 +136,7 @@ BAD_TEXTS = {
 
 @pytest.mark.parametrize("statement", BAD_TEXTS)
 def test_a_bad_call_is_refused_in_one_line(statement: str, tmp_path: Path) -> None:
-    """A construct that runs as something else."""
+    """Fault: a construct that runs as something else."""
     body = "{ .param .b32 i; .param .b32 o; " + statement + " } ret; }"
     status, _ = launch(tmp_path, HEAD + FUNCTIONS + PROLOGUE + body, "buf=256")
     assert status.startswith("status: invalid_ptx"), status
@@ -144,7 +144,7 @@ def test_a_bad_call_is_refused_in_one_line(statement: str, tmp_path: Path) -> No
 
 
 def test_bytes_of_addresses_in_initial_values(tmp_path: Path) -> None:
-    """A struct with a pointer among other members, which nvcc writes byte by byte."""
+    """Fault: a struct with a pointer among other members, which nvcc writes byte by byte, is misread."""
     masks = ", ".join(f"0xFF{'00' * k}(next)" for k in range(8))
     functions = FUNCTIONS + f".global .align 8 .b8 mixed[16] = {{9, 0, 0, 0, 0, 0, 0, 0, {masks}}};\n"
     body = "ld.global.u64 %d1, [mixed+8]; ld.global.u8 %r6, [mixed];" + call(PROTOTYPE)
@@ -153,7 +153,7 @@ def test_bytes_of_addresses_in_initial_values(tmp_path: Path) -> None:
 
 
 def test_memory_on_the_stack(tmp_path: Path) -> None:
-    """Arrays of lanes that overlap, or a restored stack that loses what was there before."""
+    """Fault: arrays of lanes that overlap, or a restored stack that loses what was there before."""
     body = """
       add.u32 %r2, %t, 1; mul.wide.u32 %d0, %r2, 4; alloca.u64 %d1, %d0, 16; st.local.u32 [%d1], %t;
       mov.u32 %r3, 0;
@@ -166,21 +166,21 @@ def test_memory_on_the_stack(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", ["0x7fffffffffffffff", "%d0"])
 def test_more_memory_than_the_stack_has(size: str, tmp_path: Path) -> None:
-    """A size that runs over, or a loop that asks without end."""
+    """Fault: a size that runs over, or a loop that asks without end."""
     body = f"mov.u64 %d0, 64; L: alloca.u64 %d1, {size}, 16; bra L;"
     status, _ = launch(tmp_path, HEAD + PROLOGUE + body + "ret; }", "buf=4")
     assert status.startswith("status: stack_overflow"), status
 
 
 def test_calls_without_arrays_end_as_well(tmp_path: Path) -> None:
-    """A recursion that takes no memory of its own and would go on until the computer has none left."""
+    """Fault: a recursion that takes no memory of its own and would go on until the computer has none left."""
     functions = ".func f() { call.uni f; ret; }\n"
     status, _ = launch(tmp_path, HEAD + functions + PROLOGUE + "call.uni f; ret; }", "buf=4")
     assert status.startswith("status: stack_overflow"), status
 
 
 def test_large_arrays_of_called_functions_need_no_limit(tmp_path: Path) -> None:
-    """A chain of calls that is known before the launch, and takes more than the default stack."""
+    """Fault: a chain of calls that is known before the launch, and takes more than the default stack."""
     functions = """
 .func inner()
 { .local .align 4 .b8 room[30000]; .reg .b32 %x; mov.u32 %x, 1; st.local.u32 [room+29996], %x; ret; }
@@ -230,7 +230,7 @@ def computed(own: list[tuple[int, int, int, int]], k: int, x: int, n: int) -> in
 
 @pytest.mark.parametrize("seed", range(8))
 def test_random_chains_of_calls(seed: int, tmp_path: Path) -> None:
-    """Frames that lanes at different depths mix up, values lost on the way; or a false alarm."""
+    """Fault: frames that lanes at different depths mix up, values lost on the way; or a false alarm."""
     rng = Random(seed)
     functions, own = chain_of_calls(rng, rng.randrange(2, 9))
     deepest = rng.randrange(3, 13)

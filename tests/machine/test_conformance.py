@@ -83,7 +83,7 @@ def comparable(family: str, here: dict[str, Recorded], there: Answers) -> set[st
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_family_agrees_with_the_hardware(family: str) -> None:
-    """Bit for bit, or within the form's measured bound for the approximate instructions."""
+    """Fault: an answer differs in a bit, or exceeds the measured bound of an approximate instruction."""
     there, here = hardware(family), machine(family)
     compared = comparable(family, here, there)
     wrong = []
@@ -97,7 +97,8 @@ def test_family_agrees_with_the_hardware(family: str) -> None:
 
 
 def test_matrix_shapes_are_those_recorded() -> None:
-    """A shape whose operands have changed, which the test below would compare with answers to others."""
+    """Fault: a shape whose operands have changed, which the test below would compare with answers
+    to others."""
     comparable(MATRIX, machine(MATRIX), hardware(MATRIX))
 
 
@@ -105,12 +106,13 @@ def test_matrix_shapes_are_those_recorded() -> None:
     "op", [op for op in MATRICES if op.name in hardware(MATRIX).forms], ids=lambda op: op.name
 )
 def test_matrix_product_agrees_with_the_hardware(op: Mma | Wmma) -> None:
-    """Integers, f16 and f64 accumulators bit for bit; f32 within what the order of summation can move."""
+    """Fault: an integer, f16 or f64 accumulator differs in a bit; f32 by more than the order of summation
+    can."""
     assert mma_difference(op, hardware(MATRIX).forms[op.name].answer, machine(MATRIX)[op.name].answer) <= 1
 
 
-def test_a_form_that_is_not_recorded_blocks_nobody() -> None:
-    """A new form that fails where there is no GPU; or of which nobody is told what records it."""
+def test_a_form_without_a_recording_does_not_fail() -> None:
+    """Fault: a new form fails without a GPU, or its message does not say how to record it."""
     here, there = machine("carry"), hardware("carry")
     key = next(iter(here))
     without = Answers(there.about, {k: v for k, v in there.forms.items() if k != key})
@@ -127,14 +129,14 @@ def test_a_form_that_asks_something_else_fails() -> None:
         comparable("carry", other, there)
 
 
-def test_what_is_recorded_is_a_form() -> None:
-    """A form is renamed, and what the hardware said to it is compared with nothing from then on."""
+def test_every_recording_is_of_a_known_form() -> None:
+    """Fault: a form is renamed, and its recorded answer is no longer compared with anything."""
     for family in PLANNED:
         assert not hardware(family).forms.keys() - machine(family).keys()
 
 
-def test_answers_come_back_as_they_were_written(tmp_path: Path) -> None:
-    """A byte that moves from one form to the next, or a file that belongs to another recording."""
+def test_recorded_answers_round_trip(tmp_path: Path) -> None:
+    """Fault: a byte moves from one form to the next, or a file belongs to another recording."""
     answers = Answers({"device": "D"}, {"a": Recorded("q", b"123"), "b": Recorded("r", b"4567")})
     write_answers("some", answers, tmp_path)
     assert read_answers("some", tmp_path) == answers
@@ -166,7 +168,8 @@ def _runs() -> Iterator[object]:
 
 @pytest.mark.parametrize("program", list(_runs()))
 def test_runtime_answers_as_on_the_hardware(program: Run, tmp_path: Path) -> None:
-    """A limit, error code, attribute, effect of a graph or printed character that differs, line by line."""
+    """Fault: a limit, error code, attribute, effect of a graph or printed character that differs, line by
+    line."""
     binary = compile_program(program.source, "sm_90", ["-w"])
     answer = tmp_path / "answer.txt"
     with answer.open("wb") as out, (tmp_path / "report.txt").open("wb") as report:
@@ -182,7 +185,7 @@ def test_runtime_answers_as_on_the_hardware(program: Run, tmp_path: Path) -> Non
 
 @pytest.mark.gpu
 def test_the_recorded_answers_are_those_of_this_gpu(tmp_path: Path) -> None:
-    """Answers recorded with an operand, a compiler or a card that the files do not name."""
+    """Fault: answers recorded with an operand, a compiler or a card that the files do not name."""
     command = [sys.executable, str(Path(__file__).parent / "conformance" / "record.py"), "--out"]
     done = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
@@ -192,7 +195,8 @@ def test_the_recorded_answers_are_those_of_this_gpu(tmp_path: Path) -> None:
 
 
 def test_a_wrong_bit_is_seen() -> None:
-    """A comparison that lets everything pass: flips one bit of an exact and of an approximate answer."""
+    """Fault: a comparison that passes everything; one bit of an exact and of an approximate answer is
+    flipped."""
     for family, key in (("float", "add.rn.f32"), ("special", "rcp.approx.f32")):
         form = next(f for f in FAMILIES[family]() if f.key == key)
         right = hardware(family).forms[key].answer
@@ -244,7 +248,7 @@ def missing(key: str, arrays: list[np.ndarray], folder: Path) -> np.ndarray:
 
 @pytest.mark.parametrize("relu", ["", ".relu"])
 def test_e2m1_is_widened_as_defined(relu: str, tmp_path: Path) -> None:
-    """Every byte: a sign lost, nibbles swapped, 0 and 0.5 confused."""
+    """Fault: for some byte a sign is lost, nibbles are swapped, or 0 and 0.5 are confused."""
     codes = np.arange(256, dtype=np.uint16)
     got = missing(f"cvt.rn{relu}.f16x2.e2m1x2", [codes], tmp_path)
     halves = got.view(np.float16).reshape(-1, 2)
@@ -260,7 +264,7 @@ def test_e2m1_is_widened_as_defined(relu: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("relu", ["", ".relu"])
 def test_e2m1_is_rounded_as_defined(relu: str, tmp_path: Path) -> None:
-    """Every bf16 as f32, in either place: a tie to the odd code, a missing saturation, a wrong NaN."""
+    """Fault: for some bf16, in either place, a tie goes to the odd code, or saturation or NaN is wrong."""
     other = np.roll(BF16, 1234)
     got = missing(f"cvt.rn.satfinite{relu}.e2m1x2.f32", [BF16, other], tmp_path)
     table = np.array([e2m1_code(float(v), bool(relu)) for v in BF16], np.uint16)
@@ -271,7 +275,7 @@ def test_e2m1_is_rounded_as_defined(relu: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("finite", ["", ".satfinite"])
 @pytest.mark.parametrize("source", ["f32", "bf16x2"])
 def test_e8m0_is_rounded_as_defined(rounding: str, finite: str, source: str, tmp_path: Path) -> None:
-    """Every bf16, and for f32 the neighbours that differ in the last bit."""
+    """Fault: some bf16, or an f32 neighbour that differs in the last bit, is rounded wrongly."""
     bits = BF16.view(np.uint32)
     key = f"cvt.{rounding}{finite}.ue8m0x2.{source}"
     if source == "f32":
@@ -286,7 +290,8 @@ def test_e8m0_is_rounded_as_defined(rounding: str, finite: str, source: str, tmp
 
 
 def test_e8m0_is_widened_as_defined(tmp_path: Path) -> None:
-    """Every pair of codes: 0xFF is NaN, 0 is 2^-127 (a subnormal, which a flush would lose)."""
+    """Fault: some pair of codes is wrong, such as 0xFF (NaN) or 0 (2^-127, a subnormal that a
+    flush loses)."""
     codes = np.arange(65536, dtype=np.uint32).astype(np.uint16)
     got = missing("cvt.rn.bf16x2.ue8m0x2", [codes], tmp_path)
     value = [0x7FFF if c == 0xFF else 0x0040 if c == 0 else c << 7 for c in range(256)]

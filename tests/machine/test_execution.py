@@ -47,7 +47,7 @@ def values(
 
 
 def test_divergent_branches_meet_again(tmp_path: Path) -> None:
-    """Lanes lost after a branch, or run twice."""
+    """Fault: lanes lost after a branch, or run twice."""
     body = """
       and.b32 %r2, %t, 3; setp.eq.u32 %p1, %r2, 0; mov.u32 %r3, 7;
       @%p1 bra A; setp.eq.u32 %p2, %r2, 1; @%p2 bra B; mov.u32 %r3, 30; bra C;
@@ -59,7 +59,7 @@ def test_divergent_branches_meet_again(tmp_path: Path) -> None:
 
 
 def test_loop_with_a_trip_count_of_each_lane(tmp_path: Path) -> None:
-    """A lane that leaves a loop early must keep its value while others go on."""
+    """Fault: a lane that leaves a loop early loses its value while others continue."""
     body = """
       mov.u32 %r2, 0; mov.u32 %r3, 0;
       L: setp.ge.u32 %p1, %r2, %t; @%p1 bra E; add.u32 %r3, %r3, %r2; add.u32 %r2, %r2, 1; bra L;
@@ -69,13 +69,13 @@ def test_loop_with_a_trip_count_of_each_lane(tmp_path: Path) -> None:
 
 
 def test_partial_warps(tmp_path: Path) -> None:
-    """Lanes that do not exist must not write."""
+    """Fault: lanes that do not exist write."""
     body = "mov.u32 %r2, 1; st.global.u32 [%o], %r2;"
     assert values(tmp_path, body, 40, block="33") == [1] * 33 + [0] * 7
 
 
 def test_indexed_branch(tmp_path: Path) -> None:
-    """A table read at the wrong place, or lanes of different targets run as one."""
+    """Fault: a table read at the wrong place, or lanes of different targets run as one."""
     body = """
       ts: .branchtargets X, Y, Z;
       rem.u32 %r2, %t, 3; brx.idx %r2, ts;
@@ -88,7 +88,7 @@ def test_indexed_branch(tmp_path: Path) -> None:
 
 
 def test_recursion_to_a_depth_of_each_lane(tmp_path: Path) -> None:
-    """Registers or arguments of one activation overwritten by another."""
+    """Fault: registers or arguments of one activation overwritten by another."""
     functions = """
     .func (.param .b32 out) fib(.param .b32 in) {
       .reg .u32 %n<8>; .reg .pred %q;
@@ -111,7 +111,7 @@ def test_recursion_to_a_depth_of_each_lane(tmp_path: Path) -> None:
 
 
 def test_endless_recursion_is_a_stack_overflow(tmp_path: Path) -> None:
-    """A crash of the host instead of an error."""
+    """Fault: a crash of the host instead of an error."""
     functions = ".func f() { .local .align 4 .b8 room[256]; call.uni f; ret; }\n"
     status, _ = launch(tmp_path, HEAD + functions + PROLOGUE + "call.uni f; ret; }", "buf=4")
     assert status.startswith("status: stack_overflow"), status
@@ -119,7 +119,7 @@ def test_endless_recursion_is_a_stack_overflow(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", [0, 1, 7])
 def test_lock_spun_on_within_a_warp(tmp_path: Path, seed: int) -> None:
-    """A schedule that starves the lane that holds the lock."""
+    """Fault: a schedule that starves the lane that holds the lock."""
     body = """
       add.u64 %d1, %b, 4;
       L: atom.global.cas.b32 %r2, [%b], 0, 1; setp.ne.u32 %p1, %r2, 0; @%p1 bra L;
@@ -131,7 +131,7 @@ def test_lock_spun_on_within_a_warp(tmp_path: Path, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [0, 5])
 def test_flag_from_a_later_block_is_waited_for(tmp_path: Path, seed: int) -> None:
-    """Blocks that are not resident together, or never pre-empted."""
+    """Fault: blocks that are not resident together, or never pre-empted."""
     body = """
       mov.u32 %r2, %ctaid.x; setp.eq.u32 %p1, %r2, 3; @%p1 bra Set;
       W: ld.acquire.gpu.global.u32 %r3, [%b+64]; setp.eq.u32 %p2, %r3, 0; @%p2 bra W;
@@ -143,7 +143,8 @@ def test_flag_from_a_later_block_is_waited_for(tmp_path: Path, seed: int) -> Non
 
 
 def test_deadlock_names_who_waits(tmp_path: Path) -> None:
-    """An endless run instead of a report: one warp polls a flag that nobody sets, one is at a barrier."""
+    """Fault: an endless run instead of a report: one warp polls a flag that nobody sets, one is at
+    a barrier."""
     body = """
       setp.lt.u32 %p1, %t, 32; @%p1 bra W; bar.sync 0; bra E;
       W: ld.volatile.global.u32 %r2, [%b]; setp.eq.u32 %p2, %r2, 0; @%p2 bra W;
@@ -155,7 +156,7 @@ def test_deadlock_names_who_waits(tmp_path: Path) -> None:
 
 
 def test_a_bounded_wait_is_no_deadlock(tmp_path: Path) -> None:
-    """A retry loop with an end reported as a deadlock."""
+    """Fault: a retry loop with an end reported as a deadlock."""
     body = """
       mov.u32 %r2, 0;
       L: ld.volatile.global.u32 %r3, [%b]; nanosleep.u32 100; add.u32 %r2, %r2, 1;
@@ -166,7 +167,7 @@ def test_a_bounded_wait_is_no_deadlock(tmp_path: Path) -> None:
 
 
 def test_barrier_with_reduction(tmp_path: Path) -> None:
-    """A count that leaves out warps, or a result that some lanes do not get."""
+    """Fault: a count that leaves out warps, or a result that some lanes do not get."""
     body = """
       and.b32 %r2, %t, 1; setp.ne.u32 %p1, %r2, 0; bar.red.popc.u32 %r3, 0, %p1; st.global.u32 [%o], %r3;
     """
@@ -174,7 +175,7 @@ def test_barrier_with_reduction(tmp_path: Path) -> None:
 
 
 def test_collectives_in_divergent_code(tmp_path: Path) -> None:
-    """Lanes of one arm read by the other, or a wait for lanes that the mask does not name."""
+    """Fault: lanes of one arm read by the other, or a wait for lanes that the mask does not name."""
     body = """
       setp.lt.u32 %p1, %t, 16; @%p1 bra A;
       shfl.sync.idx.b32 %r2, %t, 31, 31, 0xffff0000; bra E;
@@ -185,7 +186,7 @@ def test_collectives_in_divergent_code(tmp_path: Path) -> None:
 
 
 def test_async_copy_lands_at_its_wait_and_not_before(tmp_path: Path) -> None:
-    """A copy that lands at once would hide a missing wait."""
+    """Fault: a copy that completes at once hides a missing wait."""
     body = """
       .shared .align 16 .b8 room[512]; .reg .u32 %s;
       mov.u32 %s, room; shl.b32 %r2, %t, 2; add.u32 %s, %s, %r2;
@@ -198,7 +199,7 @@ def test_async_copy_lands_at_its_wait_and_not_before(tmp_path: Path) -> None:
 
 
 def test_result_does_not_depend_on_the_cores(tmp_path: Path) -> None:
-    """A partition of the grid that loses or repeats blocks."""
+    """Fault: a partition of the grid that loses or repeats blocks."""
     body = "mad.lo.u32 %r2, %g, %g, 3; st.global.u32 [%o], %r2;"
     wanted = [(k * k + 3) % 2**32 for k in range(100 * 64)]
     for cores in (1, 2, 3):
@@ -206,7 +207,7 @@ def test_result_does_not_depend_on_the_cores(tmp_path: Path) -> None:
 
 
 def test_printf_and_assert(tmp_path: Path) -> None:
-    """Arguments read at the wrong offset; an assertion that does not end the launch."""
+    """Fault: arguments read at the wrong offset; an assertion that does not end the launch."""
     text = HEAD + (
         ".extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 a);\n"
         ".global .align 1 .b8 fmt[14] = {37, 100, 32, 37, 115, 32, 37, 46, 50, 102, 10, 0, 0, 0};\n"
@@ -225,7 +226,7 @@ def test_printf_and_assert(tmp_path: Path) -> None:
 
 
 def test_wild_address_is_an_error_of_the_launch(tmp_path: Path) -> None:
-    """A store that harms the host process."""
+    """Fault: a store that harms the host process."""
     body = "mov.u64 %d1, 0xdead0000bee0; st.global.u32 [%d1], %t;"
     status, _ = launch(tmp_path, HEAD + PROLOGUE + body + "ret; }", "buf=4")
     assert status.startswith("status: illegal_address"), status
@@ -236,7 +237,8 @@ def test_wild_address_is_an_error_of_the_launch(tmp_path: Path) -> None:
 @pytest.mark.parametrize("lanes", ["uniform", "one lane"])
 @pytest.mark.parametrize("space", ["local", "shared"])
 def test_the_end_of_a_space_is_found_when_its_address_wraps(tmp_path: Path, space: str, lanes: str) -> None:
-    """An offset so high that address and width wrap to zero, which looks like the first byte of the space."""
+    """Fault: an offset so high that address and width wrap to zero, which looks like the first byte of the
+    space."""
     wide = space == "local"
     high, register = ("0xfffffffffffffffc", "%d1") if wide else ("0xfffffffc", "%r3")
     body = f".{space} .align 4 .b8 room[64]; mov.u{64 if wide else 32} {register}, {high};"
@@ -249,7 +251,7 @@ def test_the_end_of_a_space_is_found_when_its_address_wraps(tmp_path: Path, spac
 
 
 def test_endless_kernel_stops_at_the_limit(tmp_path: Path) -> None:
-    """A gate that never ends."""
+    """Fault: a gate that never ends."""
     text = HEAD + PROLOGUE + "L: add.u32 %r2, %r2, 1; bra L; ret; }"
     status, _ = launch(tmp_path, text, "buf=4", "limit=1000000")
     assert status.startswith("status: stalled"), status
@@ -268,8 +270,8 @@ def test_endless_kernel_stops_at_the_limit(tmp_path: Path) -> None:
         ("wgmma.fence.sync.aligned;", "unknown instruction"),
     ],
 )
-def test_what_is_not_known_is_refused(tmp_path: Path, statement: str, wanted: str) -> None:
-    """An opcode, type or modifier skipped or guessed: the message names kernel, line and spelling."""
+def test_unknown_forms_are_refused(tmp_path: Path, statement: str, wanted: str) -> None:
+    """Fault: an opcode, type or modifier skipped or guessed: the message names kernel, line and spelling."""
     status, _ = launch(tmp_path, HEAD + PROLOGUE + statement + "\nret; }", "buf=4")
     assert status.startswith("status: invalid_ptx"), status
     assert wanted in status and "kernel 'k'" in status and "PTX line" in status

@@ -20,7 +20,8 @@ def run(folder: Path, *arguments: str) -> ProgramReport:
 
 
 def test_launches_behind_main_are_right(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """A device whose own variables are destroyed before the program's last launch, so that it dies in it."""
+    """Fault: a device whose own variables are destroyed before the program's last launch, so that it dies in
+    it."""
     done = run(tmp_path)
     assert done.report is not None, done.reason
     assert done.report.findings == (), (tmp_path / "report.txt").read_text()
@@ -30,7 +31,7 @@ def test_launches_behind_main_are_right(tmp_path: Path, capfd: pytest.CaptureFix
 
 
 def test_a_fault_in_the_last_of_them_is_found(tmp_path: Path) -> None:
-    """A report that is closed before the program's static objects are destroyed."""
+    """Fault: a report that is closed before the program's static objects are destroyed."""
     done = run(tmp_path, "wrong")
     assert done.report is not None, done.reason
     assert "Invalid __global__ read of size 4 bytes" in {finding.kind for finding in done.report.findings}

@@ -19,13 +19,13 @@ def included() -> list[tuple[Path, str]]:
 
 
 def test_includes_are_written_from_the_root() -> None:
-    """A relative include breaks when its file moves to another room, and hides which room it reaches into."""
+    """Fault: a relative include, which breaks when its file moves, and hides which room it uses."""
     root = resource_folder("machine")
     assert [f"{file}: {path}" for file, path in included() if not (root / path).is_file()] == []
 
 
 def test_includes_point_to_rooms_below() -> None:
-    """A room that includes one above it cannot be read, tested or replaced without that one."""
+    """Fault: a room includes one above it, without which it cannot be read, tested or replaced."""
     back = [
         f"{file}: {path}"
         for file, path in included()

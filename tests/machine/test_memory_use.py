@@ -55,7 +55,7 @@ def megabytes(program: Path, tools: tuple[str, ...], touched: int) -> float:
 
 @pytest.mark.parametrize(("tools", "most"), [((), 2.0), (TOOLS, 9.0)])
 def test_memory_follows_what_is_touched(program: Path, tools: tuple[str, ...], most: float) -> None:
-    """A machine that backs all that is allocated, or keeps copies: at most twice the bytes, plus the shadow
-    of the checks (7.2 bytes a byte when this was written, most of it racecheck's)."""
+    """Fault: a machine that backs all that is allocated, or keeps copies: at most twice the bytes, plus the
+    shadow of the checks (7.2 bytes a byte when this was written, most of it racecheck's)."""
     grown = megabytes(program, tools, MEGABYTES) - megabytes(program, tools, 1)
     assert grown < most * MEGABYTES

@@ -20,7 +20,7 @@ SOURCES = sorted(
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
 def test_checks_on_played_events(source: Path) -> None:
-    """Each test is named after the fault that it would catch; one that is not run would catch none."""
+    """Fault: a test of the observers fails or is not run; each is named after the fault that it catches."""
     done = subprocess.run([str(machine_program(source))], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     ran = re.findall(r"^ok   (\w+)$", done.stdout, re.MULTILINE)

@@ -67,20 +67,20 @@ def findings(tmp_path: Path, body: str, seed: int) -> list[str]:
 
 @pytest.mark.parametrize("seed", [0, 1, 20])
 @pytest.mark.parametrize("way", PASSED)
-def test_a_way_past_is_told(way: str, seed: int, tmp_path: Path) -> None:
-    """A form of the barrier, or of the way past it, that the check does not know."""
+def test_a_bypassed_barrier_is_reported(way: str, seed: int, tmp_path: Path) -> None:
+    """Fault: a form of the barrier, or of the way past it, that the check does not know."""
     found = findings(tmp_path, PASSED[way], seed)
     assert found and set(found) == {KIND}
 
 
 @pytest.mark.parametrize("seed", [0, 1, 20])
 @pytest.mark.parametrize("way", NOT_PASSED)
-def test_what_no_one_misses_is_not_told(way: str, seed: int, tmp_path: Path) -> None:
-    """A return for good, a barrier met elsewhere or a round that all left out, taken for one missed."""
+def test_no_report_of_a_barrier_that_no_thread_misses(way: str, seed: int, tmp_path: Path) -> None:
+    """Fault: a return, a barrier reached elsewhere or a round that all threads skip is reported as missed."""
     assert findings(tmp_path, NOT_PASSED[way], seed) == []
 
 
-def test_every_barrier_that_is_missed_is_told(tmp_path: Path) -> None:
-    """The second barrier forgotten once threads that have ended were told at the first."""
+def test_every_missed_barrier_is_reported(tmp_path: Path) -> None:
+    """Fault: the second missed barrier is not reported after the first."""
     body = PASSED["two barriers"].replace("; ", ";\n")  # a finding is told once a line
     assert len(findings(tmp_path, body, 0)) == 2

@@ -40,7 +40,7 @@ def fits(finding: MachineFinding, wanted: Expectation) -> bool:
 
 
 def test_every_faulty_program_is_expected_and_has_a_right_twin() -> None:
-    """A program that no table names, or a fault without a counterpart, would prove nothing."""
+    """Fault: a program is in no table, or a faulty program has no right twin."""
     assert {wanted.program for wanted in FAULTY} == {name for name in names() if name.endswith("_faulty")}
     assert [wanted.program for wanted in FAULTY if wanted.twin not in RIGHT] == []
     assert [name for name in names() if not name.endswith(("_faulty", "_right"))] == []
@@ -49,7 +49,7 @@ def test_every_faulty_program_is_expected_and_has_a_right_twin() -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("wanted", FAULTY, ids=lambda wanted: wanted.program)
 def test_fault_is_found(wanted: Expectation, seed: int, tmp_path: Path) -> None:
-    """A missed fault, a wrong line, or one that only some schedules show."""
+    """Fault: a missed fault, a wrong line, or one that only some schedules show."""
     done = run(wanted.program, (wanted.tool,), tmp_path, seed=seed)
     assert done.report is not None, done.reason
     findings = done.report.findings
@@ -73,7 +73,7 @@ def test_right_program_is_clean(program: str, seed: int, tmp_path: Path) -> None
 
 
 def test_a_shared_variable_is_named_as_in_the_source(tmp_path: Path) -> None:
-    """An address by a mangled name, which nobody reads."""
+    """Fault: an address is described by a mangled name."""
     done = run("missing_syncthreads_faulty", ("racecheck",), tmp_path)
     assert done.report is not None, done.reason
     (finding, *_) = done.report.findings
@@ -84,7 +84,7 @@ def test_a_shared_variable_is_named_as_in_the_source(tmp_path: Path) -> None:
     "program", ["missing_wait_faulty", "overlapping_blocks_faulty", "last_block_ticket_faulty"]
 )
 def test_report_is_the_same_on_any_number_of_cores(program: str, tmp_path: Path) -> None:
-    """A report that depends on how the blocks were spread over threads."""
+    """Fault: a report that depends on how the blocks were spread over threads."""
     texts = set()
     for threads in (1, 2, 2, 3):
         run(program, PROGRAM_TOOLS, tmp_path, threads=threads)

@@ -37,13 +37,13 @@ def accepted(text: str, folder: Path) -> str:
 
 
 def test_the_compiler_accepts_every_form_of_the_table(table: ModuleType, tmp_path: Path) -> None:
-    """A spelling that no compiler emits: what the decoder makes of it says nothing."""
+    """Fault: a spelling that no compiler emits, so that the test of the decoder proves nothing."""
     statements = [s for row in table.rows() if row.family != table.LATER for s in row.statements()]
     assert accepted(table.module(statements), tmp_path) == ""
 
 
 def test_the_compiler_refuses_what_is_listed_as_later(table: ModuleType, tmp_path: Path) -> None:
-    """An instruction that sm_90 has, put aside as one of later architectures."""
+    """Fault: an instruction that sm_90 has, put aside as one of later architectures."""
     later = [row for row in table.rows() if row.family == table.LATER]
     assert later
     for row in later:
@@ -51,5 +51,5 @@ def test_the_compiler_refuses_what_is_listed_as_later(table: ModuleType, tmp_pat
 
 
 def test_the_page_says_what_the_decoder_does(table: ModuleType) -> None:
-    """A form that was lost or gained since: print it again (python machine/table/table.py)."""
+    """Fault: the table lacks a form or has one too many (python machine/table/table.py prints it again)."""
     assert (ROOT / "docs" / "reference" / "ptx.md").read_text() == "\n".join(table.page()) + "\n"

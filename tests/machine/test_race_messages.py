@@ -37,7 +37,7 @@ def findings(
 
 @pytest.mark.parametrize("seed", range(4))
 def test_remedy_reaches_as_far_as_the_race(seed: int, tmp_path: Path) -> None:
-    """The advice of the first pair that met, __syncwarp(), for a race that goes across warps."""
+    """Fault: the remedy for a race across warps is __syncwarp(), from the first pair found."""
     (finding,) = findings("across_warps", tmp_path, seed)
     assert "__syncthreads()" in finding.remedy
     assert "another warp" in finding.message
@@ -46,7 +46,7 @@ def test_remedy_reaches_as_far_as_the_race(seed: int, tmp_path: Path) -> None:
 
 
 def test_remedy_of_a_programmatic_launch_is_the_wait_in_the_kernel(tmp_path: Path) -> None:
-    """Events and streams, which a launch on the same stream has no use for."""
+    """Fault: the remedy advises events and streams, which are useless for launches on the same stream."""
     done = run("dependent_launch_faulty", ("racecheck",), tmp_path)
     assert done.report is not None
     (finding,) = done.report.findings
@@ -57,7 +57,7 @@ def test_remedy_of_a_programmatic_launch_is_the_wait_in_the_kernel(tmp_path: Pat
 
 @pytest.mark.parametrize("seed", range(4))
 def test_one_reduction_without_barriers_is_one_finding(seed: int, tmp_path: Path) -> None:
-    """Each pair of its lines told on its own; or lines left out, or two faults taken for one."""
+    """Fault: each pair of lines is reported separately, lines are missing, or two faults are merged."""
     (finding,) = findings("tree", tmp_path, seed)
     assert "also between lines" in finding.message
     assert "another warp" in finding.message
@@ -65,21 +65,22 @@ def test_one_reduction_without_barriers_is_one_finding(seed: int, tmp_path: Path
 
 
 def test_threads_are_counted_not_bytes(tmp_path: Path) -> None:
-    """A store of 8 bytes that counts as two or eight."""
+    """Fault: a store of 8 bytes that counts as two or eight."""
     (finding,) = findings("counted", tmp_path)
     assert finding.count == 63
 
 
-def test_a_thread_that_races_with_its_own_copy_is_called_so(tmp_path: Path) -> None:
-    """'Another lane' where the copy and the access are of one thread."""
+def test_a_race_of_a_thread_with_its_own_copy_is_named(tmp_path: Path) -> None:
+    """Fault: 'another lane' is reported if the copy and the access are of one thread."""
     (finding,) = findings("own_copy", tmp_path)
     assert "of the same thread" in finding.message
     assert finding.sites[0].thread == finding.sites[1].thread
 
 
 @pytest.mark.parametrize("kernel", ["constant_store", "failing_assert"])
-def test_a_kernel_that_ended_itself_is_told_once(kernel: str, tmp_path: Path) -> None:
-    """The same fault again as the error of every later call; mangled names; text of several lines."""
+def test_a_kernel_that_trapped_is_reported_once(kernel: str, tmp_path: Path) -> None:
+    """Fault: the same fault is reported again for every later call, with mangled names or on
+    several lines."""
     (finding,) = findings(kernel, tmp_path, tools=TOOLS)
     assert finding.sites[0].kernel.startswith(f"{kernel}(")
     text = (tmp_path / "report.txt").read_text()

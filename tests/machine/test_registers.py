@@ -103,7 +103,7 @@ def run(tree: list[tuple[Any, ...]], lane: int, v: list[int]) -> None:
 
 @pytest.mark.parametrize("seed", range(24))
 def test_values_outlive_what_shares_their_place(tmp_path: Path, seed: int) -> None:
-    """A place given away while another iteration, branch side or guarded write needs it."""
+    """Fault: a place given away while another iteration, branch side or guarded write needs it."""
     kernel = Kernel(seed)
     words = LANES * REGISTERS // 2
     status, lines = launch(tmp_path, kernel.ptx(), f"buf={4 * words}", "dump=0:u32", block=str(LANES))

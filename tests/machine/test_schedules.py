@@ -22,7 +22,8 @@ def order_of_blocks(tmp_path: Path, seed: int, *options: str) -> tuple[int, ...]
 
 
 def test_blocks_of_a_resident_grid_run_in_any_order(tmp_path: Path) -> None:
-    """Blocks that take turns in index order whatever the seed: what depends on their order never shows."""
+    """Fault: blocks that take turns in index order whatever the seed: what depends on their order never
+    shows."""
     orders = {seed: order_of_blocks(tmp_path, seed) for seed in range(6)}
     assert orders[0] == tuple(range(24))
     assert all(sorted(order) == list(range(24)) for order in orders.values())
@@ -31,7 +32,7 @@ def test_blocks_of_a_resident_grid_run_in_any_order(tmp_path: Path) -> None:
 
 
 def test_blocks_that_do_not_communicate_start_in_any_order(tmp_path: Path) -> None:
-    """A result that the last block leaves, the same under every seed although nothing orders them."""
+    """Fault: a result that the last block leaves, the same under every seed although nothing orders them."""
     body = "mov.u32 %r2, %ctaid.x; st.global.u32 [%b], %r2;"
     last = {values(tmp_path, body, 1, f"seed={seed}", block="1", grid="8")[0] for seed in range(8)}
     assert len(last) > 2
@@ -39,7 +40,7 @@ def test_blocks_that_do_not_communicate_start_in_any_order(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_larger_grid_starts_in_index_order(tmp_path: Path, seed: int) -> None:
-    """A look-back scan that never ends: the block that each waits for is not resident yet."""
+    """Fault: a look-back scan never ends because the block that each waits for is not resident yet."""
     body = """
       mov.u32 %r2, %ctaid.x; mul.wide.u32 %d1, %r2, 4; add.u64 %d1, %b, %d1;
       W: ld.acquire.gpu.global.u32 %r3, [%d1]; setp.eq.u32 %p1, %r3, 0;
@@ -51,7 +52,7 @@ def test_a_larger_grid_starts_in_index_order(tmp_path: Path, seed: int) -> None:
 
 
 def test_lanes_of_an_atomic_take_effect_in_any_order(tmp_path: Path) -> None:
-    """A float sum over the lanes of one warp that looks repeatable, for they always add in order."""
+    """Fault: a float sum over the lanes of one warp looks repeatable because they always add in order."""
     body = "atom.global.add.u32 %r2, [%b], 1; st.global.u32 [%o+4], %r2;"
     orders = {tuple(values(tmp_path, body, 33, f"seed={seed}")[1:]) for seed in range(4)}
     assert tuple(range(32)) in orders
@@ -61,8 +62,10 @@ def test_lanes_of_an_atomic_take_effect_in_any_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("work", [1, 20, 333])
 @pytest.mark.parametrize(("grid", "block"), [("4", "1"), ("1", "4"), ("1", "128")])
-def test_a_lock_is_had_by_all(tmp_path: Path, seed: int, work: int, grid: str, block: str) -> None:
-    """Starvation: the turns of a thread that takes the lock over and over always end while it has it."""
+def test_every_thread_gets_a_lock_in_turn(
+    tmp_path: Path, seed: int, work: int, grid: str, block: str
+) -> None:
+    """Fault: starvation: a thread that takes the lock repeatedly is always preempted while it holds it."""
     body = f"""
       mov.u32 %r9, %nctaid.x; mul.lo.u32 %r9, %r9, %r1; sub.u32 %r9, %r9, 1; setp.ne.u32 %p3, %g, 0;
       L: atom.global.cas.b32 %r2, [%b], 0, 1; setp.ne.u32 %p1, %r2, 0; @%p1 bra L;
@@ -80,7 +83,7 @@ def test_a_lock_is_had_by_all(tmp_path: Path, seed: int, work: int, grid: str, b
 
 @pytest.mark.parametrize("seed", [0, 3])
 def test_long_reads_of_volatile_memory_are_no_deadlock(tmp_path: Path, seed: int) -> None:
-    """A warp that reads on and on, while the others wait for it, taken for one that polls in vain."""
+    """Fault: a warp that keeps reading while the others wait for it is reported as polling in vain."""
     body = """
       setp.gt.u32 %p1, %t, 31; @%p1 bra B; mov.u32 %r2, 0;
       A: ld.volatile.global.u32 %r3, [%b]; add.u32 %r2, %r2, 1; setp.lt.u32 %p2, %r2, 400000; @%p2 bra A;
@@ -100,8 +103,8 @@ def test_long_reads_of_volatile_memory_are_no_deadlock(tmp_path: Path, seed: int
         "W: bra W;",
     ],
 )
-def test_a_wait_in_vain_is_a_deadlock(tmp_path: Path, loop: str, seed: int) -> None:
-    """A run without end, whatever is polled and however short the turns are."""
+def test_an_endless_wait_is_a_deadlock(tmp_path: Path, loop: str, seed: int) -> None:
+    """Fault: a run never ends, whatever is polled and however short the turns are."""
     status, _ = launch(
         tmp_path,
         HEAD + PROLOGUE + loop + " ret; }",
@@ -127,8 +130,9 @@ BACK_OFF = """
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_a_wait_that_looks_at_the_clock_is_a_deadlock_soon(tmp_path: Path, seed: int) -> None:
-    """A wait in vain that is never again what it was, for it knows the time: minutes until it is told."""
+def test_a_wait_that_polls_the_clock_is_soon_a_deadlock(tmp_path: Path, seed: int) -> None:
+    """Fault: an endless wait that reads the clock, so that its state never repeats, takes minutes to be
+    reported."""
     status, _ = launch(
         tmp_path,
         HEAD + PROLOGUE + BACK_OFF + " ret; }",
@@ -142,8 +146,8 @@ def test_a_wait_that_looks_at_the_clock_is_a_deadlock_soon(tmp_path: Path, seed:
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_waits_for_a_time_come_to_their_end(tmp_path: Path, seed: int) -> None:
-    """Waits that only the clock ends, or a time limit on what nobody writes, taken for a deadlock."""
+def test_waits_for_a_time_end(tmp_path: Path, seed: int) -> None:
+    """Fault: a wait that ends by the clock, or with a time limit, is reported as a deadlock."""
     body = """
       mov.u32 %r5, 0;
       R: mov.u64 %d2, %globaltimer;
@@ -164,7 +168,7 @@ def schedules_of(program: str, scratch: Path) -> int:
 
 
 def test_only_launches_that_communicate_are_tried_further(tmp_path: Path) -> None:
-    """Kernels that do not communicate pay for other schedules, or a lock and an mbarrier get none."""
+    """Fault: kernels that do not communicate pay for other schedules, or a lock and an mbarrier get none."""
     assert schedules_of("global_overrun_right", tmp_path) == 0
     assert schedules_of("missing_syncthreads_right", tmp_path) == 0
     assert schedules_of("spin_lock_right", tmp_path) >= 2
@@ -172,7 +176,7 @@ def test_only_launches_that_communicate_are_tried_further(tmp_path: Path) -> Non
 
 
 def test_further_schedules_are_reported_alike_every_time(tmp_path: Path) -> None:
-    """A report that two runs of one seed do not share, or that depends on the cores."""
+    """Fault: two runs with the same seed report differently, or the report depends on the cores."""
     texts = set()
     for threads in (1, 2, 2):
         run("ring_parity_faulty", TOOLS, tmp_path, threads=threads)
@@ -182,7 +186,8 @@ def test_further_schedules_are_reported_alike_every_time(tmp_path: Path) -> None
 
 
 def test_further_schedules_leave_nothing_but_findings(tmp_path: Path) -> None:
-    """Output that is printed once more for each schedule, or memory that a tried schedule has changed."""
+    """Fault: output that is printed once more for each schedule, or memory that a tried schedule
+    has changed."""
     done = run("counted_once_right", TOOLS, tmp_path)
     assert done.report is not None, done.reason
     assert done.report.work["schedules"] >= 2 and done.exit_code == 0

@@ -21,7 +21,7 @@ def run(argument: str, folder: Path, seed: int) -> ProgramReport:
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_map_replaced_and_fenced_is_used(seed: int, tmp_path: Path) -> None:
-    """A replaced address or size that the copy does not follow; a false alarm of any check."""
+    """Fault: a replaced address or size that the copy does not follow; a false alarm of any check."""
     done = run("0", tmp_path, seed)
     assert done.report is not None, done.reason
     assert done.report.findings == (), (tmp_path / "report.txt").read_text()
@@ -30,7 +30,8 @@ def test_a_map_replaced_and_fenced_is_used(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_changed_map_without_its_fence_is_found(seed: int, tmp_path: Path) -> None:
-    """The copy engine may still hold the map as it was before tensormap.replace."""
+    """Fault: a copy with a map from before tensormap.replace, which the copy engine may still hold, is not
+    reported."""
     done = run("1", tmp_path, seed)
     assert done.report is not None, done.reason
     (finding,) = done.report.findings

@@ -28,7 +28,7 @@ def lines(mark: str) -> set[int]:
 
 @pytest.mark.parametrize("seed", [0, 1, 20])
 def test_the_right_pipeline_is_clean(seed: int, tmp_path: Path) -> None:
-    """A false alarm of any check, or a copy that puts its bytes elsewhere than the swizzle says."""
+    """Fault: a false alarm of any check, or a copy that puts its bytes elsewhere than the swizzle says."""
     done = run("none", tmp_path, seed)
     assert done.report is not None, done.reason
     assert done.report.findings == (), (tmp_path / "report.txt").read_text()
@@ -50,7 +50,7 @@ def test_the_right_pipeline_is_clean(seed: int, tmp_path: Path) -> None:
 def test_a_planted_fault_is_found(
     fault: str, check: str, kind: str, marks: set[str], seed: int, tmp_path: Path
 ) -> None:
-    """A pipeline fault that a check misses, or pins on another line."""
+    """Fault: a pipeline fault that a check misses, or pins on another line."""
     done = run(fault, tmp_path, seed)
     assert done.report is not None, done.reason
     fitting = [
@@ -63,7 +63,8 @@ def test_a_planted_fault_is_found(
 
 
 def test_bytes_that_never_arrive_are_counted(tmp_path: Path) -> None:
-    """A deadlock that does not say that its mbarrier expects 16 bytes more than the copies bring."""
+    """Fault: a deadlock report does not say that its mbarrier expects 16 bytes more than the
+    copies transfer."""
     done = run("bytes", tmp_path, tools=("synccheck",))
     assert done.report is not None, done.reason
     (finding,) = done.report.findings
@@ -71,5 +72,5 @@ def test_bytes_that_never_arrive_are_counted(tmp_path: Path) -> None:
 
 
 def test_a_wrong_swizzle_gives_a_wrong_result(tmp_path: Path) -> None:
-    """A machine that places rows as a kernel with another swizzle would read them."""
+    """Fault: rows are placed as a kernel with another swizzle would read them."""
     assert run("swizzle", tmp_path).program_code == WRONG_RESULT

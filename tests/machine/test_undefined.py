@@ -202,17 +202,17 @@ def findings(tmp_path: Path, body: str, grid: str = "1") -> list[str]:
 
 
 @pytest.mark.parametrize("case", FOUND)
-def test_what_depends_on_an_undefined_bit_is_found(case: str, tmp_path: Path) -> None:
+def test_a_result_that_depends_on_an_undefined_bit_is_found(case: str, tmp_path: Path) -> None:
     assert findings(tmp_path, FOUND[case])
 
 
 @pytest.mark.parametrize("case", SILENT)
-def test_what_does_not_depend_on_an_undefined_bit_is_silent(case: str, tmp_path: Path) -> None:
+def test_a_result_that_does_not_depend_on_an_undefined_bit_is_clean(case: str, tmp_path: Path) -> None:
     assert findings(tmp_path, SILENT[case]) == []
 
 
 def test_report_names_where_the_value_was_read_and_what_it_decides(tmp_path: Path) -> None:
-    """A finding at the branch alone, which says nothing of the memory that nobody wrote."""
+    """Fault: a finding at the branch alone, which says nothing of the memory that nobody wrote."""
     text = HEAD + FUNCTIONS + KERNEL.format(body="add.u32 %r, %u, 1;")
     _, lines = launch(tmp_path, text, "buf=64", "tools=initcheck")
     report = "\n".join(lines)
@@ -222,8 +222,8 @@ def test_report_names_where_the_value_was_read_and_what_it_decides(tmp_path: Pat
     assert report.count("Uninitialized") == 1
 
 
-def test_one_undefined_word_is_told_once(tmp_path: Path) -> None:
-    """Every branch behind it a finding of its own."""
+def test_one_undefined_word_is_reported_once(tmp_path: Path) -> None:
+    """Fault: every branch after it is a finding of its own."""
     first = "mov.u32 %r, 0; setp.lt.u32 %p1, %u, 7; @%p1 bra A; mov.u32 %r, 0;"
     body = first + " A: setp.lt.u32 %p2, %u, 9; @%p2 bra DONE;"
     assert len(findings(tmp_path, body)) == 1

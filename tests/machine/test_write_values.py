@@ -18,7 +18,8 @@ KERNELS = TYPES * (3 + 2) + 3
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_values_of_racing_stores_are_compared_whole(seed: int) -> None:
-    """A race that loses data called harmless: values that agree in one byte, or with memory by chance."""
+    """Fault: a race that loses data called harmless: values that agree in one byte, or with memory
+    by chance."""
     program = compile_program(SOURCE, "sm_90")
     done = run_program([str(program)], ProgramOptions(("racecheck",), seed=seed, launch_timeout=60))
     assert done.report is not None, done.reason

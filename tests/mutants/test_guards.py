@@ -85,7 +85,7 @@ def _launched(kernel: str, folder: Path, keep: Path | None = None) -> Outcome:
 
 
 @pytest.mark.parametrize(("kernel", "number", "name"), GUARDS, ids=[f"{k}-{n}" for k, _, n in GUARDS])
-def test_a_guard_that_is_gone_is_reported(
+def test_a_removed_guard_is_reported(
     kernel: str, number: int, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fault: a launcher without this guard passes, because another guard refuses the same bad input."""

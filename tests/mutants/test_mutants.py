@@ -39,14 +39,14 @@ def trials(device_name: str) -> Trials:
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: f"{m.kernel}-{m.name}")
 def test_patch_applies(mutant: Mutant) -> None:
-    """A patch that no longer fits its kernel plants nothing, and its test would prove nothing."""
+    """Fault: a patch no longer fits its kernel, so that its test proves nothing."""
     (contract,) = find_contracts([mutant.kernel])
     assert mutated_source(contract, mutant) != source_file(contract).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: f"{m.kernel}-{m.name}")
 def test_is_reported(mutant: Mutant, trials: Trials) -> None:
-    """Every named check reports findings, with a line of the kernel when it is a tool."""
+    """Fault: a named check misses the planted fault, or a tool reports it without a line of the kernel."""
     if not mutant.expected(trials.device.name):
         pytest.skip(f"cannot be seen on {trials.device.name}: {mutant.fault}")
     trial = trials.run(mutant, plant(find_contracts([mutant.kernel])[0], mutant))
@@ -54,14 +54,14 @@ def test_is_reported(mutant: Mutant, trials: Trials) -> None:
 
 
 def test_every_patch_is_listed() -> None:
-    """A patch that no row names is a fault that nobody tries."""
+    """Fault: a patch without a row is never tried."""
     listed = {m.patch for m in MUTANTS}
     unlisted = [p for k in kernels_with_mutants() for p in mutants_of(k)[0].patch.parent.glob("*.patch")]
     assert not [p.name for p in unlisted if p not in listed]
 
 
 def test_a_hunk_must_stand_exactly_once() -> None:
-    """A patch applied at the wrong one of two places would plant another fault than its row says."""
+    """Fault: a patch applies at the wrong one of two places and plants another fault."""
     patch = "--- a\n+++ b\n@@ -1,1 +1,1 @@\n-  x = 1;\n+  x = 2;\n"
     assert apply_patch("{\n  x = 1;\n}\n", patch, "p") == "{\n  x = 2;\n}\n"
     for text in ("{\n}\n", "  x = 1;\n  x = 1;\n"):
@@ -79,7 +79,7 @@ def _reported(check: str, kind: str, source: SourceLine | None = None) -> Outcom
 
 
 def test_only_full_reports_kill() -> None:
-    """A mutant that one of two named checks misses, or that is reported as something else, has survived."""
+    """Fault: a mutant counts as killed although a named check misses it or reports something else."""
     located = _reported("memcheck", "Invalid read", SourceLine("/somewhere/k.cu", 7))
     compare = _reported("compare", "outside the bound")
     silent = Outcome.judge("compare", "k", "f", [])
@@ -103,7 +103,7 @@ def test_only_full_reports_kill() -> None:
     ],
 )
 def test_bad_row_is_refused(row: dict[str, object], field: str) -> None:
-    """A row that names no check, or a field that nobody reads, would pass for a tested fault."""
+    """Fault: a row without a check, or with an unknown field, passes for a tested fault."""
     from tests.mutants.planted import _mutant
 
     with pytest.raises(MutantError, match=field):

@@ -40,15 +40,15 @@ RUNS = [
 @pytest.mark.parametrize(("name", "repeat"), RUNS)
 @pytest.mark.parametrize("kernel", kernels_with_mutants())
 def test_right_kernel_is_clean(kernel: str, name: str, repeat: int) -> None:
-    """No check reports anything, and each gives a verdict, whatever the schedule."""
+    """Fault: a check reports a right kernel, or gives no verdict, under some schedule."""
     device = _device(name)
     if isinstance(device, NoDevice):
         pytest.skip(device.reason)
     assert not false_alarms(run_right(_prepared(kernel, name), device, repeat))
 
 
-def test_an_alarm_is_told() -> None:
-    """An inconclusive check would count as silence."""
+def test_an_alarm_is_reported() -> None:
+    """Fault: an inconclusive check counts as clean."""
     doubtful = Outcome.inconclusive("memcheck", "k", "f", "the tool is missing")
     assert false_alarms([doubtful, Outcome.judge("compare", "k", "f", [])]) == [
         "k f memcheck: inconclusive: the tool is missing"

@@ -37,7 +37,7 @@ def device(device_name: str) -> Device:
 @pytest.mark.parametrize("name", IDLE)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_token_parity_passes_no_idle_kernel(kernel: str, name: str, device: Device, tmp_path: Path) -> None:
-    """Catches a top rung that is passed by a kernel which wrote nothing, zeros, or the answer before."""
+    """Fault: a top rung that is passed by a kernel which wrote nothing, zeros, or the answer before."""
     report = tokens_with(planted_contract(kernel, name), device, SHORT, tmp_path)
     assert report.verdict is Verdict.FINDINGS
     place = {"flash_decode": "attention", "fp4_matvec": "qkv", "fp8_matvec": "head"}[kernel]
@@ -47,7 +47,7 @@ def test_token_parity_passes_no_idle_kernel(kernel: str, name: str, device: Devi
 @pytest.mark.parametrize("name", IDLE)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_op_parity_passes_no_idle_kernel(kernel: str, name: str, device: Device) -> None:
-    """Catches an op parity that compares nothing, or compares what was there before."""
+    """Fault: an op parity that compares nothing, or compares what was there before."""
     if importlib.util.find_spec("torch") is None:
         pytest.skip("torch is missing: the package's extra 'parity' has it")
     mutant = replace(next(m for m in mutants_of(kernel) if m.name == name), checks=("parity",), kind="")
@@ -59,7 +59,7 @@ def test_op_parity_passes_no_idle_kernel(kernel: str, name: str, device: Device)
 def test_a_wrong_slot_after_the_wrap_in_one_layer_is_named(
     layer: int, device: Device, tmp_path: Path
 ) -> None:
-    """Catches a token parity that misses, or puts elsewhere, one layer whose rows wrap to a wrong slot."""
+    """Fault: a token parity that misses, or puts elsewhere, one layer whose rows wrap to a wrong slot."""
     faulty = planted_contract("flash_decode", "wrapped-row-from-slot-before")
     report = tokens_with(faulty, device, WRAPPING, tmp_path, layer)
     # The ring wraps at its capacity, slot 0 is still right, and the next position is the first wrong one.

@@ -69,7 +69,7 @@ def test_fate(bench: Bench, old: str, new: str, fate: Fate, killer: str) -> None
     assert bool(result.reason) == (fate in (Fate.TIMED_OUT, Fate.NOT_COMPILED))
 
 
-def test_every_check_is_asked_and_the_field_s_rules_beside(bench: Bench) -> None:
+def test_every_check_runs_beside_the_rules_of_the_field(bench: Bench) -> None:
     """Fault: all killers are asked for and the first one ends the run; a rule is given other outputs."""
     result = bench.run(changed(REDUCE, REDUCE.replace("+", "-")), every=True)
     assert {"compare", "poison"} < {*result.killers, "poison"} and len(result.killers) > 1
@@ -79,7 +79,7 @@ def test_every_check_is_asked_and_the_field_s_rules_beside(bench: Bench) -> None
     assert slight.fate is Fate.KILLED and not any(slight.caught.values())
 
 
-def test_a_row_s_promise_is_held(bench: Bench) -> None:
+def test_a_rows_promise_is_checked(bench: Bench) -> None:
     """Fault: a catalogue names a check that never reports its mutant, and nobody says so."""
     mutant = changed(
         "c < columns; c += blockDim.x) largest", "c < columns + 1; c += blockDim.x) largest",
@@ -89,7 +89,7 @@ def test_a_row_s_promise_is_held(bench: Bench) -> None:
     assert result.fate is Fate.KILLED and result.silent == ("launch",)
 
 
-def test_reasons_and_devices_are_heeded_without_a_run(contract: Contract) -> None:
+def test_explained_and_gpu_only_mutants_are_not_run(contract: Contract) -> None:
     """Fault: an explained equivalent counts as a survivor, or a GPU's mutant as one that the CPU missed."""
     idle = Bench(contract, CpuDevice(), ARCHITECTURE, lambda _: None)
     assert idle.run(changed(REDUCE, "", equivalent="why")).fate is Fate.EXPLAINED

@@ -54,7 +54,7 @@ def test_counts() -> None:
     assert rules["all checks"] == (2, 3)
 
 
-def test_what_was_not_asked_is_not_counted() -> None:
+def test_oracles_that_were_not_run_are_not_counted() -> None:
     """Fault: a matrix of first killers shows how many each check would have reported."""
     counted = matrix(KILLED, ALONE)
     assert [row.every for row in counted.by_check] == [None, None] and not counted.by_rule

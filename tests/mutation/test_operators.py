@@ -160,7 +160,7 @@ def test_one_instance_only() -> None:
     assert not made("one-instance", source.replace("k<128>", "k<64>"))
 
 
-def test_what_cannot_be_read_is_left_alone() -> None:
+def test_unparsable_code_is_not_mutated() -> None:
     """Fault: an error of the grammar in one statement hides the rest, or is mutated by a wrong reading."""
     source = "__global__ void k(int n) { extern __shared__ __align__(16) unsigned char s[]; if (n < 3) f(); }"
     assert made("comparison", source) == [source.replace("<", "<=")]

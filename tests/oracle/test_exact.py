@@ -16,14 +16,14 @@ from verify.oracle.expectation import expect
 
 @pytest.mark.parametrize("fixture", resolved(), ids=lambda r: r.fixture.name)
 def test_reference_and_bound_agree_with_arbitrary_precision(fixture: ResolvedFixture) -> None:
-    """Catches a float64 reference that loses digits, and a bound that would reject an ideal kernel."""
+    """Fault: a float64 reference that loses digits, and a bound that would reject an ideal kernel."""
     rng = np.random.default_rng(11)
     for case in build_cases(flash_contract(), fixture):
         assert not list(sampled_disagreements(case, expect(case), 1, rng)), case.id
 
 
 def test_a_wrong_reference_and_a_wrong_bound_are_both_seen() -> None:
-    """Catches a comparison that accepts anything."""
+    """Fault: a comparison that accepts anything."""
     case = build_cases(flash_contract(), next(r for r in resolved() if r.fixture.name == "tile"))[0]
     expected = dict(expect(case))
     out = expected["out"]
@@ -36,7 +36,7 @@ def test_a_wrong_reference_and_a_wrong_bound_are_both_seen() -> None:
 
 
 def test_a_contract_without_an_exact_reference_says_so() -> None:
-    """Catches an empty rung that would be reported as passed."""
+    """Fault: an empty rung that would be reported as passed."""
     case = build_cases(flash_contract(), resolved()[0])[0]
     silent = dataclasses.replace(case, contract=dataclasses.replace(case.contract, exact_reference=None))
     with pytest.raises(ValueError, match="exact_reference"):

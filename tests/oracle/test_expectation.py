@@ -34,7 +34,7 @@ def expected(reference: np.ndarray, value: np.ndarray, bound: np.ndarray) -> np.
 
 @pytest.mark.parametrize("wrong", [SCALAR, ROW, EMPTY, 1.0], ids=["scalar", "row", "empty", "number"])
 def test_another_shape_is_one_line_and_never_broadcast(wrong: Any) -> None:
-    """Catches one row held against all, and a traceback of the comparison for a fault of the contract."""
+    """Fault: one row held against all, and a traceback of the comparison for a fault of the contract."""
     with pytest.raises(OracleError, match=r"y: the reference has the shape .*, must have \(3, 4\)"):
         expected(wrong, wrong, wrong)
     with pytest.raises(OracleError, match=r"y: the error model has the shape"):
@@ -43,6 +43,6 @@ def test_another_shape_is_one_line_and_never_broadcast(wrong: Any) -> None:
         expected(ONES, ONES, wrong)
 
 
-def test_the_shape_of_the_output_is_taken() -> None:
-    """Catches a right contract refused."""
+def test_the_shape_of_the_output_is_used() -> None:
+    """Fault: a right contract refused."""
     assert (expected(ONES, ONES, 0 * ONES) == ONES).all()

@@ -72,13 +72,13 @@ VACUOUS = {
 @pytest.mark.parametrize("model", VACUOUS.values(), ids=VACUOUS)
 @pytest.mark.parametrize("profiles", [(), NORMAL], ids=["default", "normal"])
 def test_a_bound_that_lets_a_halved_result_pass_has_no_power(model: Model, profiles: Profiles) -> None:
-    """Catches a comparison that cannot fail and says clean."""
+    """Fault: a comparison that cannot fail and says clean."""
     assert "no power over y" in reason(row_sum, model, profiles=profiles)
 
 
 @pytest.mark.parametrize("value", ["as computed", "zero"])
 def test_one_element_with_a_bound_beyond_every_result_is_named(value: str) -> None:
-    """Catches a measure by share alone: the bound of one element, of thousands, lets anything pass there."""
+    """Fault: a measure by share alone: the bound of one element, of thousands, lets anything pass there."""
 
     def reference(case: Case) -> np.ndarray:
         x = case.f64("x").copy()
@@ -95,7 +95,7 @@ def test_one_element_with_a_bound_beyond_every_result_is_named(value: str) -> No
 
 
 def test_single_results_that_cancel_have_power() -> None:
-    """Catches an alarm for results at or near zero, within the bound of their terms, in every profile."""
+    """Fault: an alarm for results at or near zero, within the bound of their terms, in every profile."""
 
     def model(case: Case) -> Tracked:
         x = t.exact(case.f64("x"))
@@ -104,8 +104,8 @@ def test_single_results_that_cancel_have_power() -> None:
     assert reason(lambda case: model(case).value, model, shape=("n", "c")) == ""
 
 
-def test_inputs_that_are_equal_throughout_are_no_data() -> None:
-    """Catches a pass for a kernel that reads the first element in place of each, or 1 in place of all."""
+def test_inputs_with_equal_elements_have_no_power() -> None:
+    """Fault: a pass for a kernel that reads the first element in place of each, or 1 in place of all."""
     data = {
         "ones": lambda c, g: {"x": np.ones((c["n"], c["c"]))},
         "twos": lambda c, g: {"x": np.full((c["n"], c["c"]), 2.0)},
@@ -120,7 +120,7 @@ def test_inputs_that_are_equal_throughout_are_no_data() -> None:
 
 
 def test_half_of_the_rows_without_a_bound_are_named() -> None:
-    """Catches a measure over the whole output alone: the other rows are judged well."""
+    """Fault: a measure over the whole output alone: the other rows are judged well."""
 
     def model(case: Case) -> Tracked:
         x = case.f64("x")
@@ -130,7 +130,7 @@ def test_half_of_the_rows_without_a_bound_are_named() -> None:
 
 
 def test_a_reference_that_is_nan_has_no_power() -> None:
-    """Catches NaN against NaN: the kernel may return nothing else, whatever it computes."""
+    """Fault: NaN against NaN: the kernel may return nothing else, whatever it computes."""
 
     def nan(case: Case) -> np.ndarray:
         return 0.0 * row_sum(case) + np.nan
@@ -139,13 +139,13 @@ def test_a_reference_that_is_nan_has_no_power() -> None:
 
 
 def test_an_output_that_promises_nothing_has_no_power() -> None:
-    """Catches an all-false promised=, under which no element is looked at."""
+    """Fault: an all-false promised=, under which no element is looked at."""
     why = reason(row_sum, right_sum, promised=lambda case: np.zeros(case["n"], bool))
     assert "promised= selects no element" in why
 
 
 def test_a_bound_that_hides_every_position_of_an_input_has_no_power() -> None:
-    """Catches a bound as wide as all that the input does to the result, which itself is large."""
+    """Fault: a bound as wide as all that the input does to the result, which itself is large."""
 
     def shifted(case: Case) -> np.ndarray:
         return row_sum(case) + 1e6
@@ -171,7 +171,7 @@ def softmax_model(dtype: str) -> Model:
 @pytest.mark.parametrize("columns", [1, 7, 4096])
 @pytest.mark.parametrize("profiles", [(), NORMAL], ids=["default", "normal"])
 def test_softmax_has_power_however_small_its_weights(dtype: str, columns: int, profiles: Profiles) -> None:
-    """Catches a false alarm where every single weight is tiny beside 1."""
+    """Fault: a false alarm where every single weight is tiny beside 1."""
     model = softmax_model(dtype)
     assert not reason(softmax, model, dtype, n=3, c=columns, shape=("n", "c"), profiles=profiles)
 
@@ -204,12 +204,12 @@ RIGHT = {
 def test_right_contracts_have_power(
     reference: Reference, model: Model, dtype: str, columns: int, profiles: Profiles
 ) -> None:
-    """Catches false alarms: results near zero, promised zeros, inputs that the result does not follow."""
+    """Fault: false alarms: results near zero, promised zeros, inputs that the result does not follow."""
     assert not reason(reference, model, dtype, c=columns, profiles=profiles)
 
 
 def test_an_output_that_is_nan_where_a_row_is_empty_has_power() -> None:
-    """Catches a false alarm where the convention for some rows is NaN in every profile."""
+    """Fault: a false alarm where the convention for some rows is NaN in every profile."""
 
     def mean(case: Case) -> np.ndarray:
         return np.where(np.arange(case["n"]) % 3 == 0, np.nan, row_sum(case))

@@ -50,7 +50,7 @@ CALCULATIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 def test_single_precision_kernels_that_overflow_are_within_their_bounds(
     model: Callable[..., Any], kernel: Callable[..., Any]
 ) -> None:
-    """Catches arithmetic that takes float64's range for the kernel's, and a NumPy warning on the way."""
+    """Fault: arithmetic that takes float64's range for the kernel's, and a NumPy warning on the way."""
     x = X.astype(F).astype(np.float64)
     with np.errstate(all="ignore"):
         truth, seen = kernel(x), kernel(x.astype(F)).astype(np.float64)
@@ -61,8 +61,8 @@ def test_single_precision_kernels_that_overflow_are_within_their_bounds(
     assert not wrong.any(), (x[wrong], seen[wrong], quantity.value[wrong], quantity.bound[wrong])
 
 
-def test_what_has_overflowed_for_certain_must_be_infinite() -> None:
-    """Catches an overflow that makes the bound so wide that any number passes."""
+def test_a_certain_overflow_must_be_infinite() -> None:
+    """Fault: an overflow that makes the bound so wide that any number passes."""
     x = np.array([89.5, 800.0, 40.0])
     with np.errstate(all="ignore"):
         quantity = expectation(np.exp(x), t.exp(t.exact(x)))
@@ -71,7 +71,7 @@ def test_what_has_overflowed_for_certain_must_be_infinite() -> None:
 
 
 def test_half_precision_has_the_range_of_half_precision() -> None:
-    """Catches a range that is always single precision's."""
+    """Fault: a range that is always single precision's."""
     x = np.array([200.0, 300.0])
     square = t.multiply(t.exact(x), t.exact(x), HALF)
     assert square.value.tolist() == [40000.0, np.inf]
@@ -82,7 +82,7 @@ def test_half_precision_has_the_range_of_half_precision() -> None:
 
 @pytest.mark.parametrize("dtype", ["f32", "f16", "bf16", "e4m3"])
 def test_the_limit_is_where_rounding_gives_infinity(dtype: str) -> None:
-    """Catches a limit that is off by the half step past the largest number."""
+    """Fault: a limit that is off by the half step past the largest number."""
     limit = t.overflow_limit(dtype)
     if dtype == "e4m3":
         assert limit == np.inf  # it saturates
@@ -94,15 +94,15 @@ def test_the_limit_is_where_rounding_gives_infinity(dtype: str) -> None:
         assert np.isfinite(round_to(dtype, np.array([np.nextafter(limit, 0)]))[0])
 
 
-def test_a_sum_that_may_overflow_on_its_way_may_be_infinite() -> None:
-    """Catches a bound that only looks at the final sum: 3e38 + 3e38 - 3e38 depends on the order."""
+def test_a_sum_that_may_overflow_midway_may_be_infinite() -> None:
+    """Fault: a bound that only looks at the final sum: 3e38 + 3e38 - 3e38 depends on the order."""
     added = t.total(t.exact(np.array([3e38, 3e38, -3e38])), 0)
     assert np.isinf(added.bound)
     assert np.isfinite(t.total(t.exact(np.array([1e38, 1e38, -1e38])), 0).bound)
 
 
 def test_a_reference_past_the_output_s_range_is_an_infinity() -> None:
-    """Catches a right kernel's infinity that is held against a number which the format lacks."""
+    """Fault: a right kernel's infinity that is held against a number which the format lacks."""
     quantity = expectation(np.array([1e5, 1e4]), t.exact(np.array([1e5, 1e4])), "f16")
     assert not outside_bound(quantity, np.array([np.inf, 1e4])).any()
     assert outside_bound(quantity, np.array([65504.0, np.inf])).all()
@@ -111,7 +111,7 @@ def test_a_reference_past_the_output_s_range_is_an_infinity() -> None:
 
 
 def test_a_model_that_overflows_inside_allows_the_infinity_and_no_nan() -> None:
-    """Catches an error for a naive norm that overflows, and a NaN that hides behind it."""
+    """Fault: an error for a naive norm that overflows, and a NaN that hides behind it."""
     x = np.array([1e30, 1.0])
     quantity = expectation(np.abs(x), t.sqrt(t.exact(x) * t.exact(x)))
     assert not outside_bound(quantity, np.array([np.inf, 1.0])).any()
@@ -119,13 +119,13 @@ def test_a_model_that_overflows_inside_allows_the_infinity_and_no_nan() -> None:
 
 
 def test_a_model_that_misses_an_infinity_of_the_reference_is_refused() -> None:
-    """Catches a reference of 1/0 that no error model explains."""
+    """Fault: a reference of 1/0 that no error model explains."""
     with pytest.raises(OracleError, match="differ by more than the bound"):
         expectation(np.array([np.inf]), t.exact(np.array([1.0])))
 
 
-def test_a_constant_may_be_one_of_single_precision() -> None:
-    """Catches 0.1 in a model for 0.1f in a kernel; representable constants stay exact."""
+def test_a_constant_may_be_in_single_precision() -> None:
+    """Fault: 0.1 in a model for 0.1f in a kernel; representable constants stay exact."""
     x = np.array([1.0, 3.0])
     product = t.exact(x) * 0.1
     assert (np.abs(x.astype(F) * F(0.1) - product.value) <= product.bound).all()

@@ -6,7 +6,7 @@ from verify.oracle import tracked as t
 
 
 def test_float32_roots_stay_within_their_bounds() -> None:
-    """The bound of a root of an inexact sum must hold for float32 arithmetic in any order."""
+    """Fault: the bound of a root of an inexact sum does not hold for float32 arithmetic in some order."""
     generator = np.random.default_rng(7)
     x = generator.standard_normal((200, 333)).astype(np.float32)
     squares = t.total(t.exact(x.astype(np.float64)) * t.exact(x.astype(np.float64)), -1)
@@ -20,7 +20,7 @@ def test_float32_roots_stay_within_their_bounds() -> None:
 
 
 def test_root_of_an_exact_value_is_rounded_once() -> None:
-    """A bound far above half a unit would hide a wrong last bit."""
+    """Fault: a bound far above half a unit hides a wrong last bit."""
     x = np.linspace(0.5, 9.0, 1000)
     root = t.sqrt(t.exact(x))
     assert np.all(root.bound <= 1.001 * 2.0**-24 * root.value + 2.0**-120)

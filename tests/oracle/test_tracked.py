@@ -40,7 +40,7 @@ def holds(model: t.Tracked, seen: np.ndarray) -> None:
     ],
 )  # fmt: skip
 def test_elementwise_bounds_hold(model: Callable[..., Any], kernel: Callable[..., Any]) -> None:
-    """Catches an operation that forgets its own rounding or what its operands bring along."""
+    """Fault: an operation that forgets its own rounding or what its operands bring along."""
     rng = np.random.default_rng(RNG_SEED)
     a, b = values(rng, (20000,)), values(rng, (20000,))
     with np.errstate(all="ignore"):
@@ -52,7 +52,7 @@ def test_elementwise_bounds_hold(model: Callable[..., Any], kernel: Callable[...
 
 
 def test_flushing_subnormals_is_inside_the_bound() -> None:
-    """Catches a bound without an absolute term: the relative error of a flushed result is 1."""
+    """Fault: a bound without an absolute term: the relative error of a flushed result is 1."""
     a, b = np.array([2.0**-70]), np.array([1.5 * 2.0**-60])
     holds(t.multiply(t.exact(a), t.exact(b)), np.zeros(1))
     holds(t.exp2(t.exact(np.array([-140.0]))), np.zeros(1))
@@ -75,7 +75,7 @@ def sums(x: np.ndarray, order: str) -> np.ndarray:
 @pytest.mark.parametrize("order", ["forward", "backward", "pairwise"])
 @pytest.mark.parametrize("count", [1, 2, 37, 500])
 def test_sums_hold_in_every_order(order: str, count: int) -> None:
-    """Catches a depth that is one short, and a bound that holds for one order only."""
+    """Fault: a depth that is one short, and a bound that holds for one order only."""
     rng = np.random.default_rng(count)
     x = values(rng, (500, count))
     holds(t.total(t.exact(x), -1), sums(x.astype(F), order))
@@ -85,7 +85,7 @@ def test_sums_hold_in_every_order(order: str, count: int) -> None:
 
 @pytest.mark.parametrize("fused", [True, False])
 def test_dot_products_hold_fused_or_not(fused: bool) -> None:
-    """Catches a bound that holds only when the compiler fuses, or only when it does not."""
+    """Fault: a bound that holds only when the compiler fuses, or only when it does not."""
     rng = np.random.default_rng(RNG_SEED)
     a, b = values(rng, (400, 129)), values(rng, (400, 129))
     held = np.zeros(400, F)
@@ -96,7 +96,7 @@ def test_dot_products_hold_fused_or_not(fused: bool) -> None:
 
 
 def test_bounds_of_inputs_are_carried_through_sums_and_products() -> None:
-    """Catches an operand's bound that is dropped: the inputs are moved by all that they may be off."""
+    """Fault: an operand's bound that is dropped: the inputs are moved by all that they may be off."""
     rng = np.random.default_rng(RNG_SEED)
     a, b = values(rng, (300, 64)), values(rng, (300, 64))
     off = np.abs(a) * 1e-4
@@ -108,7 +108,7 @@ def test_bounds_of_inputs_are_carried_through_sums_and_products() -> None:
 
 
 def test_exact_sums_have_no_bound_and_inexact_ones_have_one() -> None:
-    """Catches an exactness detector that never fires, or fires one bit too late."""
+    """Fault: an exactness detector that never fires, or fires one bit too late."""
     fits = np.array([[2.0**23, 2.0**23 - 1, -3.0]])
     over = np.array([[2.0**23, 2.0**23, 1.0]])
     assert t.total(t.exact(fits[:, :2]), -1).is_exact
@@ -121,14 +121,14 @@ def test_exact_sums_have_no_bound_and_inexact_ones_have_one() -> None:
 
 
 def test_the_grid_is_the_lowest_bit_of_any_value() -> None:
-    """Catches an exponent that is off by one, and zeros that spoil the minimum."""
+    """Fault: an exponent that is off by one, and zeros that spoil the minimum."""
     assert t.grid(np.array([0.0, 3.0, 8.0]), 0) == 0
     assert t.grid(np.array([0.75, 2.0**30, 0.0]), 0) == -2
     assert t.grid(np.array([6.0, 40.0]), 0) == 1
 
 
 def test_rounding_to_a_format_is_bounded_by_the_rounded_interval() -> None:
-    """Catches a final rounding that is left out or counted twice."""
+    """Fault: a final rounding that is left out or counted twice."""
     rng = np.random.default_rng(RNG_SEED)
     true = rng.standard_normal(20000)
     bound = np.abs(true) * 1e-5
@@ -140,7 +140,7 @@ def test_rounding_to_a_format_is_bounded_by_the_rounded_interval() -> None:
 
 
 def test_a_softmax_written_with_operators_is_sound() -> None:
-    """Catches a user's error model, as the documentation shows it, that would reject a right kernel."""
+    """Fault: a user's error model, as the documentation shows it, that would reject a right kernel."""
     rng = np.random.default_rng(RNG_SEED)
     x = (rng.standard_normal((50, 300)) * 4).astype(F)
     model = t.exact(x.astype(np.float64))

@@ -20,14 +20,14 @@ from verify.oracle.visibility import REQUIRED, units, weakest_position
 
 @pytest.mark.parametrize("fixture", resolved(), ids=lambda r: r.fixture.name)
 def test_every_position_of_every_fixture_is_visible(fixture: ResolvedFixture) -> None:
-    """Catches a fixture or profile that no longer shows a dropped live or an added dead position."""
+    """Fault: a fixture or profile that no longer shows a dropped live or an added dead position."""
     weakest = weakest_position(build_cases(flash_contract(), fixture))
     assert weakest is not None
     assert weakest.visibility >= REQUIRED, weakest
 
 
 def test_a_long_band_of_ordinary_data_falls_short() -> None:
-    """Catches a visibility that is always high: normal data alone hides a position among thousands."""
+    """Fault: a visibility that is always high: normal data alone hides a position among thousands."""
     symbols = {"B": 1, "NH": 2, "NKV": 1, "D": 64, "capacity": 4096, "len": (4096,), "splits": 1}
     weakest = weakest_position([profiled_case(symbols, "normal", np.random.default_rng(2))])
     assert weakest is not None
@@ -36,7 +36,7 @@ def test_a_long_band_of_ordinary_data_falls_short() -> None:
 
 
 def test_without_a_statement_of_effects_visibility_is_not_available() -> None:
-    """Catches a contract without effects that would be counted as visible."""
+    """Fault: a contract without effects that would be counted as visible."""
     case = build_cases(flash_contract(), resolved()[0])[0]
     silent = dataclasses.replace(case, contract=dataclasses.replace(case.contract, effects=None))
     assert weakest_position([silent]) is None
@@ -54,7 +54,7 @@ def _unit_arrays(case: Case) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("profile", ["normal", "jumping", "needle", "coded"])
 def test_closed_forms_agree_with_leaving_a_position_out(profile: str) -> None:
-    """Catches a wrong leave-one-out formula: the whole attention is computed anew for each position."""
+    """Fault: a wrong leave-one-out formula: the whole attention is computed anew for each position."""
     symbols = {
         "B": 1, "NH": 2, "NKV": 1, "D": 64, "capacity": 60, "window": 40, "len": (75,), "splits": 2,
     }  # fmt: skip
@@ -85,8 +85,8 @@ def _slot(case: Case, buffer: Buffer, slot: int) -> np.ndarray:
     return dataclasses.replace(case, contract=contract).f64(buffer.name)[0, 0, slot]
 
 
-def test_a_stored_output_moves_by_no_less_than_half_a_step_unnoticed() -> None:
-    """Catches a lucky bound (a value that bf16 holds exactly) that would make small moves look visible."""
+def test_a_stored_output_tolerates_half_a_unit_in_the_last_place() -> None:
+    """Fault: a lucky bound (a value that bf16 holds exactly) that would make small moves look visible."""
     quantity = Quantity("out", np.array([1.0, 0.0, 3.0]), np.array([1e-9, 0.0, 1.0]), "bf16")
     np.testing.assert_array_equal(units({"out": quantity})["out"], [2.0**-8, 2.0**-134, 1.0])
     exact = Quantity("out", np.array([1.0]), np.array([1e-9]), "bf16", exact=True)

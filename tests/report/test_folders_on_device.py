@@ -139,7 +139,7 @@ def shown(finding: Finding, built: dict[str, Path]) -> subprocess.CompletedProce
 def test_the_folder_shows_the_finding(
     name: str, tmp_path: Path, kernel_folder: Path, built: dict[str, Path]
 ) -> None:
-    """Catches a run.sh that ends with 0, or with an error of its own, for some kind of finding."""
+    """Fault: a run.sh that ends with 0, or with an error of its own, for some kind of finding."""
     report = report_of(kernel_folder, name, tmp_path / "kept")
     wanted = KINDS[name][2]
     found = [f for f in report.findings if wanted in f.kind and f.folder]
@@ -151,14 +151,14 @@ def test_the_folder_shows_the_finding(
 
 
 def test_a_right_kernel_leaves_no_folder(tmp_path: Path, kernel_folder: Path) -> None:
-    """Catches a kernel of this file that is wrong in every fixture, so that any folder shows something."""
+    """Fault: a kernel of this file that is wrong in every fixture, so that any folder shows something."""
     report = report_of(kernel_folder, "right", tmp_path / "kept")
     assert not report.findings, [(f.kind, f.seen) for f in report.findings]
     assert not (tmp_path / "kept").exists()
 
 
-def test_two_runs_that_share_a_folder_lose_nothing(tmp_path: Path, kernel_folder: Path) -> None:
-    """Catches a second run that replaces the first one's folder, and a third that piles up the same again."""
+def test_two_runs_with_the_same_folder_lose_nothing(tmp_path: Path, kernel_folder: Path) -> None:
+    """Fault: a second run that replaces the first one's folder, and a third that piles up the same again."""
     keep = tmp_path / "kept"
     first = [Path(f.folder) for f in report_of(kernel_folder, "accepts", keep).findings]
     (first[0] / "out").mkdir()
@@ -176,10 +176,10 @@ def test_two_runs_that_share_a_folder_lose_nothing(tmp_path: Path, kernel_folder
     assert {p.name for p in keep.iterdir()} == {first[0].name, second[0].name}
 
 
-def test_a_finding_outlives_a_folder_that_cannot_be_written(
+def test_a_finding_is_kept_if_its_folder_cannot_be_written(
     tmp_path: Path, kernel_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Catches a run that ends in an error of the writer, so that the finding is never printed."""
+    """Fault: a run that ends in an error of the writer, so that the finding is never printed."""
 
     def fails(*given: object) -> None:
         raise ValueError("cannot reshape array of size 3 into shape (0,)")

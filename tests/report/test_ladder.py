@@ -27,15 +27,15 @@ def parity(verdict: Verdict, reason: str = "", **elements: int) -> Outcome:
     return Outcome("parity", "twice", "small", verdict, reason=reason, measures=measures)
 
 
-def test_all_four_rungs_are_always_there() -> None:
-    """Catches a rung that is left out when it was not run, which reads as if there were none."""
+def test_all_four_rungs_are_always_reported() -> None:
+    """Fault: a rung that is left out when it was not run, which reads as if there were none."""
     assert list(ladder()) == ["rung 1 mpmath", "rung 2 float64 reference", PARITY, TOKENS]
     for text in ladder().values():
         assert text.startswith("not run (")
 
 
-def test_parity_says_with_whom_and_who_was_not_asked() -> None:
-    """Catches a parity that reads as agreement with an oracle that this device cannot run."""
+def test_parity_names_the_oracles_that_agreed_and_those_not_run() -> None:
+    """Fault: a parity that reads as agreement with an oracle that this device cannot run."""
     text = ladder(parity(Verdict.CLEAN, torch=1200), contract=TWO_ORACLES)[PARITY]
     assert text == "passed; 1,200 elements within both bounds of torch; pipeline not run (not on the cpu)"
     text = ladder(parity(Verdict.CLEAN, torch=1200, pipeline=7), contract=TWO_ORACLES, device="gpu")[PARITY]
@@ -43,8 +43,8 @@ def test_parity_says_with_whom_and_who_was_not_asked() -> None:
     assert "7 elements within both bounds of pipeline" in text
 
 
-def test_the_reason_of_a_rung_that_could_not_be_climbed_is_told() -> None:
-    """Catches a missing torch or cuBLASLt that is printed as no more than "not run"."""
+def test_the_reason_of_a_rung_that_could_not_run_is_reported() -> None:
+    """Fault: a missing torch or cuBLASLt that is printed as no more than "not run"."""
     missing = parity(Verdict.NOT_RUN, "torch is missing: install it", pipeline=7)
     text = ladder(missing, contract=TWO_ORACLES, device="gpu")[PARITY]
     assert text == "not run (torch is missing: install it); 7 elements within both bounds of pipeline"
@@ -53,7 +53,7 @@ def test_the_reason_of_a_rung_that_could_not_be_climbed_is_told() -> None:
 
 
 def test_findings_are_no_pass() -> None:
-    """Catches a rung that counts elements of fixtures with findings as passed."""
+    """Fault: a rung that counts elements of fixtures with findings as passed."""
     found = Outcome.judge(
         "compare", "twice", "small", [Finding("compare", "twice", "c", "outside the bound", "1", "2")]
     )

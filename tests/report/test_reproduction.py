@@ -34,7 +34,7 @@ def test_the_folder_builds_runs_and_judges_by_itself(
     fake_runtime: Path,
     tmp_path: Path,
 ) -> None:
-    """Catches a header that is left out, an input that is not the case's, and a judge that cannot say no."""
+    """Fault: a header that is left out, an input that is not the case's, and a judge that cannot say no."""
     case = guarded_case()
     folder = tmp_path / "folder"
     run = Run("one", case)
@@ -70,7 +70,7 @@ def test_the_folder_builds_runs_and_judges_by_itself(
         (GPU, "racecheck", "compute-sanitizer --tool racecheck"),
     ],
 )
-def test_a_finding_is_repeated_on_what_found_it(
+def test_a_finding_is_reproduced_on_the_device_that_found_it(
     device: DeviceInfo, check: str, begun: str, guarded: Build, tmp_path: Path
 ) -> None:
     """Fault: what the CPU device found needs a GPU and compute-sanitizer to be seen again."""
@@ -102,8 +102,8 @@ def test_a_finding_is_repeated_on_what_found_it(
         (finding("initcheck"), ["made.counting.live-only"]),
     ],
 )
-def test_the_runs_are_those_that_showed_it(given: Finding, chosen: list[str]) -> None:
-    """Catches a folder that runs clean because it repeats another way of calling."""
+def test_a_folder_has_the_runs_that_showed_the_finding(given: Finding, chosen: list[str]) -> None:
+    """Fault: a folder that runs clean because it repeats another way of calling."""
     case = guarded_case()
     executed = [
         Run("one", case),

@@ -50,19 +50,19 @@ def printed(report: Report, verbose: bool = False) -> str:
     ],
 )
 def test_verdict_line_and_exit_code_agree(outcome: Outcome, code: int, word: str) -> None:
-    """A CI that reads the code and a person who reads the line must learn the same."""
+    """Fault: the exit code and the verdict line disagree."""
     report = report_of(outcome)
     assert report.exit_code == code
     assert printed(report).strip().splitlines()[-1].startswith(word)
 
 
 def test_empty_report_is_not_clean() -> None:
-    """Nothing verified is nothing proved."""
+    """Fault: an empty report is clean."""
     assert report_of().exit_code == 3
 
 
 def test_missing_cell_is_a_dash_and_a_reason_is_printed_once() -> None:
-    """A check that a device lacks must not look clean; one reason for many fixtures is one line."""
+    """Fault: a check that a device lacks looks clean, or one reason is printed for each fixture."""
     outcomes = [Outcome.not_run("compare", "k", f, "no GPU here") for f in ("edge", "wide")]
     text = printed(report_of(*outcomes))
     assert text.count("no GPU here") == 1
@@ -71,7 +71,7 @@ def test_missing_cell_is_a_dash_and_a_reason_is_printed_once() -> None:
 
 
 def test_finding_says_where_what_and_how_to_repeat() -> None:
-    """A finding that cannot be acted on without the log is half a finding."""
+    """Fault: a finding lacks its place, its numbers or its repeat line."""
     text = finding_text(FINDING)
     for part in ("k.cu:12", "split<64>", "write [a] then read [b]".replace("[", "\\["), "thread (1,0,0)"):
         assert part.replace("\\[", "[") in text.replace("\\[", "[")
@@ -79,7 +79,7 @@ def test_finding_says_where_what_and_how_to_repeat() -> None:
 
 
 def test_many_findings_of_a_kind_are_cut_but_counted() -> None:
-    """A wall of findings hides the second kind; none may vanish from the count or from --verbose."""
+    """Fault: many findings hide another kind, or some are missing from the count or from --verbose."""
     outcome = Outcome.judge("racecheck", "k", "edge", [FINDING] * 9)
     assert "8 more findings" in printed(report_of(outcome))
     assert printed(report_of(outcome), verbose=True).count("shared-memory hazard") == 9
@@ -94,7 +94,7 @@ def test_one_fault_under_several_checks_is_printed_once() -> None:
     assert "3 of this fault in all, in 1 case, under compare, poison, launch" in text
 
 
-def test_one_fault_of_many_faces_is_printed_once_and_another_fixtures_beside_it() -> None:
+def test_one_fault_of_several_kinds_is_printed_once_per_set_of_fixtures() -> None:
     """Fault: a wrong number fills the screen once for each way in which it shows; or a second fault, in a
     fixture of its own, hides behind the first.
     """
@@ -114,7 +114,7 @@ def test_one_fault_of_many_faces_is_printed_once_and_another_fixtures_beside_it(
 
 
 def test_notes_and_warnings_are_printed() -> None:
-    """Suppressions in force and warnings stand in every report."""
+    """Fault: suppressions in force or warnings are missing from a report."""
     warning = Finding("racecheck", "k", "k/edge/normal", "same value", "a", "b", Severity.WARNING)
     text = printed(report_of(Outcome.judge("racecheck", "k", "edge", [warning])))
     assert "suppressed: nothing" in text
@@ -123,7 +123,7 @@ def test_notes_and_warnings_are_printed() -> None:
 
 
 def test_outcome_survives_json() -> None:
-    """pytest workers share outcomes as JSON: what is lost there is lost for the verdict."""
+    """Fault: an outcome loses a field on its way through JSON between pytest workers."""
     outcome = Outcome.judge("racecheck", "k", "edge", [FINDING], measures={"slack": float("inf"), "n": 3})
     back = outcome_from_json(json.loads(json.dumps(outcome_as_json(outcome))))
     assert back.findings == outcome.findings
@@ -132,6 +132,6 @@ def test_outcome_survives_json() -> None:
 
 
 def test_json_is_strict() -> None:
-    """Infinity is not JSON."""
+    """Fault: the report has Infinity, which is not JSON."""
     outcome = Outcome.judge("compare", "k", "edge", [], measures={"slack": float("nan")})
     json.loads(json.dumps(as_json(report_of(outcome)), allow_nan=False))

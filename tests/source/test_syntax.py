@@ -74,7 +74,7 @@ def test_a_launch_is_read_with_its_configuration() -> None:
     assert (second.kernel, len(second.configuration), second.arguments) == ("plain", 2, ())
 
 
-def test_the_preprocessor_is_read() -> None:
+def test_the_key_includes_preprocessed_text() -> None:
     """Fault: a header of the user's is taken for the system's, or a macro's parameters are lost."""
     tree = parse(KERNEL)
     assert includes_of(tree) == (Include("cuda_runtime.h", True), Include("mine.h", False))
@@ -84,7 +84,7 @@ def test_the_preprocessor_is_read() -> None:
     )
 
 
-def test_what_cannot_be_read_is_listed_and_the_rest_stands() -> None:
+def test_unparsable_guards_are_listed_and_the_rest_is_kept() -> None:
     """Fault: one declaration that the grammar does not know makes the kernel around it unreadable."""
     tree = parse(
         "__global__ void k(int n) {\n"

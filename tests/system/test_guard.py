@@ -31,7 +31,7 @@ def running(pid: int) -> bool:
 
 @pytest.mark.parametrize("session", [True, False])
 @pytest.mark.parametrize("delay", [0.0, 0.3])
-def test_what_is_guarded_ends_with_its_killed_parent(session: bool, delay: float) -> None:
+def test_a_guarded_process_ends_with_its_killed_parent(session: bool, delay: float) -> None:
     """Fault: an endless kernel, or what a tool started, goes on when the suite is killed, also at once."""
     command = [sys.executable, "-c", STARTS.format(session=session)]
     parent = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
@@ -60,7 +60,7 @@ os.kill(os.getpid(), 9)
 """
 
 
-def test_what_is_not_guarded_lives_on() -> None:
+def test_an_unguarded_process_survives() -> None:
     """Fault: the guard kills by name, or whatever its process has started."""
     done = subprocess.run([sys.executable, "-c", FREE], stdout=subprocess.PIPE, timeout=30, check=False)
     free = int(done.stdout)

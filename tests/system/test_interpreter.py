@@ -56,7 +56,7 @@ def no_contract_before(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_what_a_contract_changes_as_it_is_loaded_is_undone(tmp_path: Path, name: str) -> None:
+def test_changes_by_a_contract_during_its_load_are_undone(tmp_path: Path, name: str) -> None:
     """Fault: a contract breaks the suite, or the contract that is loaded after it."""
     code, state = CHANGES[name]
     module = tmp_path / "own_contract.py"
@@ -69,7 +69,7 @@ def test_what_a_contract_changes_as_it_is_loaded_is_undone(tmp_path: Path, name:
         all_of_it.restore()
 
 
-def test_a_contract_may_speak_and_set_what_is_its_own(tmp_path: Path) -> None:
+def test_a_contract_may_print_and_set_its_own_variables(tmp_path: Path) -> None:
     """Fault: what a contract sets for its own use, or switches off, is taken back as if it did harm."""
     module = tmp_path / "own_contract.py"
     module.write_text(

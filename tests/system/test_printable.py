@@ -20,6 +20,6 @@ from verify.system.printable import printable
         ("## heading", "## heading"),
     ],
 )
-def test_nothing_steers_a_terminal_or_a_log(text: str, shown: str) -> None:
-    """A name clears the screen or raises an error in a hosted CI's log; or plain text is altered."""
+def test_text_cannot_control_a_terminal_or_a_ci_log(text: str, shown: str) -> None:
+    """Fault: a name clears the screen or raises an error in a hosted CI's log; or plain text is altered."""
     assert printable(text) == shown

@@ -7,8 +7,8 @@ from pathlib import Path
 from verify.system.publish import publish_folder, publish_text
 
 
-def test_text_replaces_what_is_there_and_leaves_nothing_beside(tmp_path: Path) -> None:
-    """Would catch a write in place, which a reader beside it meets half done, or a partial file left."""
+def test_text_replaces_the_old_file_and_leaves_no_other(tmp_path: Path) -> None:
+    """Fault: a write in place, which a reader beside it meets half done, or a partial file left."""
     file = tmp_path / "results.json"
     file.write_text("old")
     with file.open() as reading:
@@ -19,7 +19,7 @@ def test_text_replaces_what_is_there_and_leaves_nothing_beside(tmp_path: Path) -
 
 
 def test_a_folder_with_files_is_never_replaced(tmp_path: Path) -> None:
-    """Would catch a publish that mixes two processes' results, or loses the first one's."""
+    """Fault: a publish that mixes two processes' results, or loses the first one's."""
     first, second, target = (tmp_path / name for name in ("first", "second", "target"))
     for made in (first, second):
         made.mkdir()

@@ -10,10 +10,10 @@ from verify.system import resources
 from verify.system.resources import FOLDERS, resource_folder
 
 
-def test_a_wheel_s_folders_are_found_when_there_is_no_checkout(
+def test_a_wheels_folders_are_found_without_a_checkout(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Catches an installed package that looks beside itself only."""
+    """Fault: an installed package that looks beside itself only."""
     package = tmp_path / "site-packages" / "verify"
     for name in FOLDERS:
         (package / "data" / name).mkdir(parents=True)

@@ -25,7 +25,7 @@ time.sleep(60)
 """
 
 
-def test_only_what_the_dead_have_left_is_swept(tmp_path: Path) -> None:
+def test_only_folders_of_ended_processes_are_swept(tmp_path: Path) -> None:
     """Fault: folders of killed runs pile up; or those of a run that lives, or anybody else's, are deleted."""
     owner = subprocess.Popen([sys.executable, "-c", OWNER, tmp_path], stdout=subprocess.PIPE, text=True)
     assert owner.stdout is not None
@@ -54,7 +54,7 @@ def unplain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_the_loader_takes_what_a_cache_of_any_name_holds(
+def test_the_loader_accepts_libraries_in_a_cache_of_any_name(
     unplain: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fault: a space in the cache's path cuts LD_PRELOAD in two, and the check launch is inconclusive."""

@@ -30,14 +30,14 @@ def run(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
 
 
 def test_every_fixture_and_check_is_a_test(project: pytest.Pytester) -> None:
-    """An item that is not collected is a check that nobody misses."""
+    """Fault: a check of a fixture is not collected, unnoticed."""
     result = run(project, "--collect-only", "-q", "--check", "compare", "--check", "poison")
     result.stdout.fnmatch_lines(["*row_softmax_contract.py::row_softmax[[]one-column-compare]"])
     result.stdout.fnmatch_lines(["8 tests collected*"])
 
 
 def test_no_device_fails_unless_allowed(project: pytest.Pytester) -> None:
-    """Not run is a failure with the reason; only --allow-not-run makes it a skip."""
+    """Fault: a check that is not run passes, or is skipped without --allow-not-run."""
     arguments = ("--device", "gpu", "--check", "compare", "-k", "one-column")
     result = run(project, *arguments)
     if result.ret == 0:
@@ -52,7 +52,7 @@ def test_no_device_fails_unless_allowed(project: pytest.Pytester) -> None:
 
 
 def test_bad_fixture_file_is_one_line(project: pytest.Pytester) -> None:
-    """A typing error in a fixture must not end in a traceback through the suite."""
+    """Fault: a typing error in a fixture ends in a traceback through the suite."""
     toml = project.path / "row_softmax.toml"
     toml.write_text(toml.read_text().replace("rows = 2", 'rows = "two"'))
     result = run(project, "--device", "gpu", "--check", "compare")
@@ -62,7 +62,8 @@ def test_bad_fixture_file_is_one_line(project: pytest.Pytester) -> None:
 
 
 def test_oracles_are_no_kernels_of_the_suite(pytester: pytest.Pytester) -> None:
-    """The library pipeline leaks what dead slots hold; proving it would fail every run on a GPU."""
+    """Fault: the library pipeline, which leaks dead slots, is verified as a kernel and fails every run on a
+    GPU."""
     result = pytester.runpytest_subprocess(
         "--collect-only", "-q", "-p", "no:cacheprovider", CHECKOUT / "verify"
     )
@@ -82,7 +83,7 @@ ENDINGS = (
 @pytest.mark.parametrize(
     ("where", "ending"), [*(("loaded", e) for e in ENDINGS), ("run", ENDINGS[0]), ("run", ENDINGS[-1])]
 )
-def test_a_contract_that_ends_its_process_fails(project: pytest.Pytester, where: str, ending: str) -> None:
+def test_a_contract_that_exits_fails(project: pytest.Pytester, where: str, ending: str) -> None:
     """Fault: the contract ends pytest itself, with exit code 0 and no test run."""
     contract = project.path / "row_softmax_contract.py"
     text = contract.read_text()
@@ -98,7 +99,7 @@ def test_a_contract_that_ends_its_process_fails(project: pytest.Pytester, where:
     result.assert_outcomes(errors=1) if where == "loaded" else result.assert_outcomes(failed=1)
 
 
-def test_contracts_of_one_name_are_each_judged_by_itself(project: pytest.Pytester) -> None:
+def test_contracts_with_the_same_name_are_judged_separately(project: pytest.Pytester) -> None:
     """Fault: the second of two is never run, and passes or fails with the first one's results."""
     for name in ("right", "wrong"):
         (project.path / name).mkdir()
@@ -115,7 +116,7 @@ def test_contracts_of_one_name_are_each_judged_by_itself(project: pytest.Pyteste
     result.stdout.fnmatch_lines(["*FAILED*wrong/row_softmax_contract.py*"])
 
 
-def test_folders_are_not_passed_by_for_their_names(project: pytest.Pytester) -> None:
+def test_no_folder_is_ignored_because_of_its_name(project: pytest.Pytester) -> None:
     """Fault: contracts in a folder named build are not collected, and nothing says so; or its tests are."""
     folder = project.path / "build"
     folder.mkdir()

@@ -58,7 +58,7 @@ class Judged:
 
 
 def test_the_oracle_is_decided_and_wraps_every_ring() -> None:
-    """Catches a model whose tokens prove little: too many ties, one token only, or rings that never wrap."""
+    """Fault: a model whose tokens prove little: too many ties, one token only, or rings that never wrap."""
     model, decoded = decoding()
     assert decoded.decided.mean() >= DECIDED
     assert len(set(decoded.tokens)) >= 8
@@ -67,8 +67,8 @@ def test_the_oracle_is_decided_and_wraps_every_ring() -> None:
     assert all(model.shape.steps > 2 * a.capacity > 2 * a.window for a in local)
 
 
-def test_all_positions_at_once_are_what_one_by_one_is() -> None:
-    """Catches a kernel path that does not make the calls of token by token decoding."""
+def test_decoding_all_positions_at_once_equals_one_by_one() -> None:
+    """Fault: a kernel path that does not make the calls of token by token decoding."""
     model, decoded = decoding()
     logits = Decoder(model, Oracle(builder())).logits(decoded.tokens[:-1], 0, State.empty(model))
     assert np.array_equal(logits, decoded.logits)
@@ -76,7 +76,7 @@ def test_all_positions_at_once_are_what_one_by_one_is() -> None:
 
 @pytest.mark.parametrize("kernel", sorted(RESULT))
 def test_bounds_of_all_positions_are_those_of_each_alone(kernel: str) -> None:
-    """Catches a result that is judged by another position's inputs because positions are judged together."""
+    """Fault: a result that is judged by another position's inputs because positions are judged together."""
     model, decoded = decoding()
     seen: list[Operation] = []
 
@@ -94,7 +94,7 @@ def test_bounds_of_all_positions_are_those_of_each_alone(kernel: str) -> None:
 
 
 def test_the_oracle_against_itself_is_clean() -> None:
-    """Catches a comparison that reports right paths."""
+    """Fault: a comparison that reports right paths."""
     model, decoded = decoding()
     path = Judged()
     report = compare(model, decoded, path, path.deviations)
@@ -104,7 +104,7 @@ def test_the_oracle_against_itself_is_clean() -> None:
 
 @pytest.mark.parametrize("layer", [0, 2, 4])
 def test_a_wrong_slot_after_the_wrap_in_one_layer_is_named(layer: int) -> None:
-    """Catches the fault of the article's kind: one layer takes another slot once its ring has wrapped."""
+    """Fault: the fault of the article's kind: one layer takes another slot once its ring has wrapped."""
 
     def wrong_slot(operation: Operation) -> np.ndarray:
         if operation.name != "attention" or operation.layer != layer:
@@ -129,8 +129,8 @@ def test_a_wrong_slot_after_the_wrap_in_one_layer_is_named(layer: int) -> None:
     assert f"step {capacity}, layer {layer}, attention" in report.lines[-1]
 
 
-def test_zeros_nothing_and_stale_results_never_pass() -> None:
-    """Catches a rung that passes a path which writes zeros, leaves NaN, or repeats an older result."""
+def test_zero_unwritten_and_stale_results_never_pass() -> None:
+    """Fault: a rung that passes a path which writes zeros, leaves NaN, or repeats an older result."""
     model, decoded = decoding()
 
     def zeros(operation: Operation) -> np.ndarray:
@@ -147,7 +147,7 @@ def test_zeros_nothing_and_stale_results_never_pass() -> None:
 
 
 def test_too_many_ties_are_inconclusive() -> None:
-    """Catches a pass on steps whose token nobody could be sure of."""
+    """Fault: a pass on steps whose token nobody could be sure of."""
     model, decoded = decoding()
     doubtful = replace(decoded, tolerance=float(np.median(decoded.lead)))
     report = compare(model, doubtful, Oracle(builder()), [])
@@ -156,5 +156,5 @@ def test_too_many_ties_are_inconclusive() -> None:
 
 
 def test_results_are_named_for_every_kernel() -> None:
-    """Catches a kernel of the decoder without a result to compare."""
+    """Fault: a kernel of the decoder without a result to compare."""
     assert set(RESULT) == set(builder().contracts)

@@ -64,14 +64,14 @@ def wait_for(path: Path) -> None:
 
 
 def test_several_processes_build_once(folder: Path) -> None:
-    """Catches a compile a worker, and a worker that takes a half-built entry."""
+    """Fault: a compile a worker, and a worker that takes a half-built entry."""
     processes = [builder(folder, 0.5) for _ in range(4)]
     assert [p.wait(60) for p in processes] == [0, 0, 0, 0]
     assert (folder / "log").read_text() == "built\n"
 
 
 def test_a_killed_build_leaves_no_entry_and_no_lock(folder: Path) -> None:
-    """Catches an entry without its binary after kill -9, and a lock that nobody will ever give back."""
+    """Fault: an entry without its binary after kill -9, and a lock that nobody will ever give back."""
     doomed = builder(folder, 60)
     wait_for(folder / "log")
     os.kill(doomed.pid, signal.SIGKILL)
@@ -82,7 +82,7 @@ def test_a_killed_build_leaves_no_entry_and_no_lock(folder: Path) -> None:
 
 
 def test_a_failed_build_leaves_nothing_and_says_why() -> None:
-    """Catches a failure that is cached, or swallowed."""
+    """Fault: a failure that is cached, or swallowed."""
 
     def fails(folder: Path) -> None:
         (folder / "half").touch()
@@ -112,7 +112,7 @@ def test_the_least_recently_used_entries_go_first() -> None:
     assert [e.exists() for e in entries] == [True, False, False, True]
 
 
-def test_the_limit_binds_also_where_nothing_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limit_applies_even_if_nothing_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fault: entries of the last hour stay, whatever their size; or only a build looks at the limit."""
     entries = [cached("program", f"{number:032x}", thousand)[0] for number in range(3)]
     leave()
@@ -122,7 +122,7 @@ def test_the_limit_binds_also_where_nothing_is_built(monkeypatch: pytest.MonkeyP
     assert [e.exists() for e in entries] == [False, True, False]
 
 
-def test_what_killed_builds_left_is_swept() -> None:
+def test_leftovers_of_killed_builds_are_swept() -> None:
     """Fault: the remains of killed builds pile up; or a build that runs now loses its folder."""
     entry, _ = cached("program", KEY, lambda folder: None)
     left = entry.with_name(f"{'b' * 32}.abc.partial")
@@ -223,7 +223,7 @@ def test_a_damaged_entry_is_built_again(damage: Callable[[Path], None]) -> None:
     assert cached("program", KEY, thousand) == (entry, True)
 
 
-def test_digests_tell_parts_apart() -> None:
-    """Catches two inputs that give one key because their parts are only joined."""
+def test_digests_distinguish_part_boundaries() -> None:
+    """Fault: two inputs that give one key because their parts are only joined."""
     assert digest(["ab", "c"]) != digest(["a", "bc"])
     assert digest(["ab", b"c"]) == digest([b"ab", "c"])

@@ -40,7 +40,7 @@ PROGRAMS = sorted(file for file in (TESTS / "machine").rglob("*.cpp") if file.st
         'asm(".incbin \\"x\\"");',
     ],
 )
-def test_an_include_that_is_not_seen_is_refused(tmp_path: Path, line: str) -> None:
+def test_an_include_that_the_build_cannot_follow_is_rejected(tmp_path: Path, line: str) -> None:
     """Fault: a header that is read in a way that the key does not follow is edited, and nothing compiled."""
     source = tmp_path / "a.cpp"
     source.write_text(f"#include <vector>\n{line}\n")
@@ -48,7 +48,7 @@ def test_an_include_that_is_not_seen_is_refused(tmp_path: Path, line: str) -> No
         _closure(source, tmp_path)
 
 
-def test_the_machine_itself_has_plain_includes_alone() -> None:
+def test_the_machine_has_only_plain_includes() -> None:
     """The twin: no source of the machine is refused, and what it includes is followed."""
     root = resource_folder("machine")
     sources = [file for folder in FOLDERS for file in (root / folder).glob("*.cpp")]

@@ -51,7 +51,7 @@ RELEASE = "Cuda compilation tools, release {}, V{}.37"
 
 
 def test_wheels_come_before_the_system(places: dict[str, list[Path]], tmp_path: Path) -> None:
-    """Catches a system compiler that is taken although pinned wheels are there."""
+    """Fault: a system compiler that is taken although pinned wheels are there."""
     places["system"] = [made_root(tmp_path / "cuda", RELEASE.format("13.0", "13.0"), wheel=False)]
     assert find_toolchain().origin == "system"
     module._find_cached.cache_clear()
@@ -62,7 +62,7 @@ def test_wheels_come_before_the_system(places: dict[str, list[Path]], tmp_path: 
 
 
 def test_wheels_are_linked_by_the_library_s_full_name(places: dict[str, list[Path]], tmp_path: Path) -> None:
-    """Catches -cudart shared over wheels, which have no libcudart.so."""
+    """Fault: -cudart shared over wheels, which have no libcudart.so."""
     places["pip"] = [made_root(tmp_path / "cu13", RELEASE.format("13.5", "13.5"), wheel=True)]
     places["system"] = [made_root(tmp_path / "cuda", RELEASE.format("13.0", "13.0"), wheel=False)]
     assert find_toolchain("pip").link_flags()[-1] == "-l:libcudart.so.13"
@@ -70,7 +70,7 @@ def test_wheels_are_linked_by_the_library_s_full_name(places: dict[str, list[Pat
 
 
 def test_each_missing_part_is_named_with_its_cure(places: dict[str, list[Path]], tmp_path: Path) -> None:
-    """Catches a build that fails in the compiler's words where a package is missing."""
+    """Fault: a build that fails in the compiler's words where a package is missing."""
     root = made_root(tmp_path / "cu13", RELEASE.format("13.5", "13.5"), wheel=True)
     for absent in ("include/cccl/nv/target", "include/nvtx3/nvToolsExtMem.h", "lib/libcudart.so.13"):
         (root / absent).unlink()
@@ -86,14 +86,14 @@ def test_each_missing_part_is_named_with_its_cure(places: dict[str, list[Path]],
         tools.require_build()
 
 
-def test_nothing_at_all_is_said_too(places: dict[str, list[Path]]) -> None:
+def test_a_machine_without_any_tool_names_all(places: dict[str, list[Path]]) -> None:
     tools = find_toolchain()
     assert "nvidia-cuda-nvcc" in tools.missing["nvcc"]
     assert not tools.can_build
 
 
 def test_an_older_compiler_is_refused(places: dict[str, list[Path]], tmp_path: Path) -> None:
-    """Catches release 12, whose runtime has another name and other entry points."""
+    """Fault: release 12, whose runtime has another name and other entry points."""
     places["system"] = [made_root(tmp_path / "cuda", RELEASE.format("12.8", "12.8"), wheel=False)]
     assert "13.0 or later" in find_toolchain().missing["nvcc"]
 
@@ -101,7 +101,7 @@ def test_an_older_compiler_is_refused(places: dict[str, list[Path]], tmp_path: P
 def test_an_unpacked_sanitizer_without_executable_bits_is_made_to_run(
     places: dict[str, list[Path]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Catches a wheel unpacked by hand, which cannot be started."""
+    """Fault: a wheel unpacked by hand, which cannot be started."""
     folder = tmp_path / "unpacked" / "nvidia" / "cu13" / "compute-sanitizer"
     folder.mkdir(parents=True)
     program, launcher = folder / "compute-sanitizer", folder / "TreeLauncherSubreaper"
@@ -120,7 +120,7 @@ def test_a_wrong_choice_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_this_machine_can_build() -> None:
-    """Catches a search that does not find the real thing."""
+    """Fault: a search that does not find the real thing."""
     tools: Toolchain = find_toolchain()
     assert tools.can_build, tools.missing
     assert tools.release >= (13, 0)

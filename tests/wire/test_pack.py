@@ -77,7 +77,7 @@ def read(reader: Path, path: Path, fill: str) -> subprocess.CompletedProcess[str
 
 @pytest.mark.parametrize("fill", FILLS)
 def test_dead_bytes_hold_the_fill_and_live_bytes_the_data(reader: Path, tmp_path: Path, fill: Fill) -> None:
-    """Catches dead data that reaches the device, and a fill that is off by a byte in the padding."""
+    """Fault: dead data that reaches the device, and a fill that is off by a byte in the padding."""
     (tmp_path / "case").write_bytes(case_bytes(padded_case()))
     lines = read(reader, tmp_path / "case", fill).stdout.splitlines()
     assert [line for line in lines if line.startswith("value")] == [
@@ -97,7 +97,7 @@ def test_dead_bytes_hold_the_fill_and_live_bytes_the_data(reader: Path, tmp_path
 
 
 def test_a_sparse_case_touches_its_runs_and_guards_only(reader: Path, tmp_path: Path) -> None:
-    """Catches a fill of gigabytes where only the neighbourhood of live rows matters."""
+    """Fault: a fill of gigabytes where only the neighbourhood of live rows matters."""
     (tmp_path / "case").write_bytes(case_bytes(padded_case(pitch=1 << 20, sparse=True)))
     lines = read(reader, tmp_path / "case", "nan").stdout.splitlines()
     (x,) = (line.split() for line in lines if line.startswith("segment x"))
@@ -106,7 +106,7 @@ def test_a_sparse_case_touches_its_runs_and_guards_only(reader: Path, tmp_path: 
 
 
 def test_a_fill_is_the_same_wherever_it_is_cut(reader: Path, tmp_path: Path) -> None:
-    """Catches stale values that depend on where a stretch begins, or repeat with a row or a power of two."""
+    """Fault: stale values that depend on where a stretch begins, or repeat with a row or a power of two."""
     x = Buffer("x", "bf16", ("rows", 3), strides=("pitch", 1), live=lambda case: np.array([[False], [True]]))
     contract = dataclasses.replace(CONTRACT, buffers=(x, CONTRACT.buffers[1]))
     images = []
@@ -125,7 +125,7 @@ def test_a_fill_is_the_same_wherever_it_is_cut(reader: Path, tmp_path: Path) -> 
 
 
 def test_a_file_cut_short_anywhere_is_refused_in_one_line(reader: Path, tmp_path: Path) -> None:
-    """Catches a reader that runs past the end of a file, or takes half a case for a whole one."""
+    """Fault: a reader that runs past the end of a file, or takes half a case for a whole one."""
     whole = case_bytes(padded_case())
     for length in [*range(0, len(whole), 37), len(whole) - 1]:
         (tmp_path / "case").write_bytes(whole[:length])
@@ -149,7 +149,7 @@ def test_a_file_cut_short_anywhere_is_refused_in_one_line(reader: Path, tmp_path
 def test_a_file_that_contradicts_itself_is_refused(
     reader: Path, tmp_path: Path, old: bytes, new: bytes
 ) -> None:
-    """Catches a field that is read but not checked."""
+    """Fault: a field that is read but not checked."""
     whole = case_bytes(padded_case())
     assert old in whole
     changed = whole.replace(old, new, 1)
@@ -158,7 +158,7 @@ def test_a_file_that_contradicts_itself_is_refused(
 
 
 def test_runs_of_one_case_share_its_file(tmp_path: Path) -> None:
-    """Catches a pack that writes the same megabytes once a fill."""
+    """Fault: a pack that writes the same megabytes once a fill."""
     case = padded_case()
     runs = [Run(f"one-{fill}", case, fills=Fills(dead=fill)) for fill in FILLS]
     manifest = write_pack(tmp_path, runs)
@@ -167,7 +167,7 @@ def test_runs_of_one_case_share_its_file(tmp_path: Path) -> None:
 
 
 def test_packs_share_case_files(tmp_path: Path) -> None:
-    """Catches a case written again for every job, or another case's file in its place."""
+    """Fault: a case written again for every job, or another case's file in its place."""
     files = CaseFiles(tmp_path / "cases")
     cases = [padded_case(), padded_case(pitch=7)]
     packs = [tmp_path / name for name in ("one", "two")]
@@ -180,28 +180,28 @@ def test_packs_share_case_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("run_id", ["a b", "../x", "", "twice"])
-def test_a_run_id_that_is_no_file_name_is_refused(tmp_path: Path, run_id: str) -> None:
-    """Catches an output written outside its folder, or over another run's."""
+def test_a_run_id_that_is_not_a_file_name_is_rejected(tmp_path: Path, run_id: str) -> None:
+    """Fault: an output written outside its folder, or over another run's."""
     with pytest.raises(PackError, match="run"):
         write_pack(tmp_path, [Run("twice", padded_case()), Run(run_id, padded_case())])
 
 
 def test_fills_that_a_poison_check_compares_differ_in_placement() -> None:
-    """Catches buffers that are always aligned better than promised, or always start their allocation."""
+    """Fault: buffers that are always aligned better than promised, or always start their allocation."""
     case = padded_case()
     assert {placement(Run("r", case, fills=Fills(dead=fill))) for fill in FILLS} == {"exact", "offset"}
     assert placement(Run("r", case, "live-only", Fills(dead="inf"))) == "exact"
 
 
 def test_tools_see_both_ends_of_a_buffer() -> None:
-    """Catches a guard before the buffers of a memcheck run, which hides a read just before one."""
+    """Fault: a guard before the buffers of a memcheck run, which hides a read just before one."""
     for check in ("memcheck", "initcheck", "racecheck", "synccheck"):
         runs = runs_for(check, {"one": padded_case()})
         assert {placement(run) for run in runs} == {"exact"}, check
 
 
 def test_an_input_without_data_is_refused() -> None:
-    """Catches a case whose live bytes would silently be the fill."""
+    """Fault: a case whose live bytes would silently be the fill."""
     with pytest.raises(PackError, match="x: is an input without data"):
         case_bytes(replace(padded_case(), arrays={}))
     assert case_bytes(replace(padded_case(), arrays={}), refused=True)
@@ -215,14 +215,14 @@ def test_scalars_are_spelled_exactly(value: float, text: str) -> None:
 
 
 @pytest.mark.parametrize("value", [1 << 64, -(1 << 63) - 1, (1, 2), "x", None])
-def test_a_scalar_of_no_64_bits_is_refused(value: object) -> None:
-    """Catches a value that is wrapped on its way."""
+def test_a_scalar_beyond_64_bits_is_rejected(value: object) -> None:
+    """Fault: a value that is wrapped on its way."""
     with pytest.raises(PackError, match="here"):
         value_text(value, "here")
 
 
 def test_an_output_that_is_cut_short_is_refused(tmp_path: Path) -> None:
-    """Catches a half-written file that is judged as zeros."""
+    """Fault: a half-written file that is judged as zeros."""
     head = (
         "verify-output 1\nrun r\nmode once\nreturned cudaSuccess\nkernels 1\nheld 0\nshared 0\n"
         "intrusions 0\ndifferences 0\n"
@@ -238,7 +238,7 @@ def test_an_output_that_is_cut_short_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dtype", ["f64", "f32", "f16", "bf16", "e5m2", "e4m3"])
 def test_intervals_hold_exactly_the_elements_within_the_bound(dtype: str) -> None:
-    """Catches an interval that is one step too wide or too narrow after rounding its ends."""
+    """Fault: an interval that is one step too wide or too narrow after rounding its ends."""
     generator = np.random.default_rng(5)
     value = generator.standard_normal(200)
     bound = np.abs(generator.standard_normal(200)) * 0.05 * np.abs(value)

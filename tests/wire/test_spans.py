@@ -32,7 +32,7 @@ def bytes_of(mask: np.ndarray, strides: tuple[int, ...], itemsize: int) -> set[i
 
 @given(views())
 def test_runs_are_the_selected_bytes_and_nothing_else(view: tuple[np.ndarray, tuple[int, ...], int]) -> None:
-    """Catches a run that is too long by a padding element, and a mask flattened along a padded axis."""
+    """Fault: a run that is too long by a padding element, and a mask flattened along a padded axis."""
     mask, strides, itemsize = view
     found = spans_of(mask, strides, itemsize)
     covered = [b for offset, length in found.spans for b in range(offset, offset + length)]
@@ -47,7 +47,7 @@ def test_runs_are_the_selected_bytes_and_nothing_else(view: tuple[np.ndarray, tu
 def test_gathered_bytes_lie_in_the_order_of_their_addresses(
     view: tuple[np.ndarray, tuple[int, ...], int],
 ) -> None:
-    """Catches data in view order under permuted strides: right bytes at wrong addresses."""
+    """Fault: data in view order under permuted strides: right bytes at wrong addresses."""
     mask, strides, itemsize = view
     dtype = np.dtype(f"uint{8 * itemsize}")
     array = np.arange(mask.size, dtype=dtype).reshape(mask.shape)
@@ -62,21 +62,21 @@ def test_gathered_bytes_lie_in_the_order_of_their_addresses(
 
 
 def test_offsets_past_two_to_the_31_are_kept() -> None:
-    """Catches 32-bit offsets in a wide, sparse view."""
+    """Fault: 32-bit offsets in a wide, sparse view."""
     found = spans_of(np.ones((2, 4), bool), (3 << 31, 1), 2)
     assert found.spans.tolist() == [[0, 8], [3 << 32, 8]]
     assert allocation_bytes((2, 4), (3 << 31, 1), 2) == (3 << 32) + 8
 
 
 def test_a_broadcast_mask_costs_no_memory() -> None:
-    """Catches a mask that is expanded to the view: 2^40 elements here."""
+    """Fault: a mask that is expanded to the view: 2^40 elements here."""
     mask = np.broadcast_to(np.array([True, False]).reshape(2, 1), (2, 1 << 39))
     assert spans_of(mask, (1 << 39, 1), 2).spans.tolist() == [[0, 1 << 40]]
 
 
 @pytest.mark.parametrize("strides", [(1, 1), (0, 1), (-4, 1)])
 def test_impossible_strides_are_refused(strides: tuple[int, int]) -> None:
-    """Catches elements that share bytes, of which only one value could be uploaded."""
+    """Fault: elements that share bytes, of which only one value could be uploaded."""
     with pytest.raises(LayoutError, match="strides"):
         spans_of(np.ones((3, 2), bool), strides, 4)
 

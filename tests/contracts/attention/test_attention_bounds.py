@@ -22,7 +22,7 @@ def sampled() -> list[Comparison]:
 
 
 def test_a_right_kernel_never_exceeds_its_bound(sampled: list[Comparison]) -> None:
-    """Catches a missing rounding term: over 400,000 elements, four tensor core models, fused and unfused
+    """Fault: a missing rounding term: over 400,000 elements, four tensor core models, fused and unfused
     updates, random tiles, splits and merge orders, and ex2 erring as much as it may."""
     assert sum(e.size for c in sampled for e in c.errors.values()) >= SAMPLES
     for comparison in sampled:
@@ -33,7 +33,7 @@ def test_a_right_kernel_never_exceeds_its_bound(sampled: list[Comparison]) -> No
 
 
 def test_every_way_to_compute_was_sampled(sampled: list[Comparison]) -> None:
-    """Catches a sampler that never draws one of the ways, which would make the soundness test hollow."""
+    """Fault: a sampler that never draws one of the ways, which would make the soundness test hollow."""
     assert {c.profile for c in sampled} == {p.name for p in ATTENTION_PROFILES}
     ways = {(c.simulation.core, c.simulation.fused, c.simulation.weight_pair) for c in sampled}
     assert len(ways) == 16
@@ -42,7 +42,7 @@ def test_every_way_to_compute_was_sampled(sampled: list[Comparison]) -> None:
 def test_the_bound_is_tight(
     sampled: list[Comparison], record_property: Callable[[str, object], None]
 ) -> None:
-    """Catches a bound so wide that faults hide in it: median slack under 4 on outputs; partials reported."""
+    """Fault: a bound so wide that faults hide in it: median slack under 4 on outputs; partials reported."""
     medians = {}
     for name in QUANTITIES:
         slacks = [c.slack(name) for c in sampled]
@@ -54,7 +54,7 @@ def test_the_bound_is_tight(
 
 
 def test_equal_scores_and_integer_values_leave_no_bound(sampled: list[Comparison]) -> None:
-    """Catches an exactness rule that is lost: the coded profile must be compared for bit equality."""
+    """Fault: an exactness rule that is lost: the coded profile must be compared for bit equality."""
     coded = [c for c in sampled if c.profile == "coded"]
     assert coded
     for comparison in coded:
@@ -83,7 +83,7 @@ def _swapped_values(head: Head) -> Head:
 def test_a_faulty_kernel_exceeds_the_bound(
     sampled: list[Comparison], fault: Callable[[Head], Head], profile: str
 ) -> None:
-    """Catches bounds that no fault can exceed: the simulated kernel works on a band with one fault in it.
+    """Fault: bounds that no fault can exceed: the simulated kernel works on a band with one fault in it.
 
     Swapped values may well be equal in weight or weigh nothing; a position too few or too many never is.
     """

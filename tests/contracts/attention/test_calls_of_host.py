@@ -29,13 +29,14 @@ def built(folder: Path, old: str = "", new: str = "") -> Path:
 
 @pytest.mark.parametrize("mode", ["devices", "threads", "memory"])
 def test_on_the_cpu_device(mode: str, tmp_path: Path) -> None:
-    """A launcher that allows its shared memory on one device only, shares a static, or keeps memory."""
+    """Fault: a launcher that allows its shared memory on one device only, shares a static, or
+    keeps memory."""
     options = ProgramOptions(TOOLS, log_file=tmp_path / "report.txt")
     done = run_program([str(built(tmp_path)), mode], options)
     assert (done.program_code, done.exit_code) == (0, 0), (tmp_path / "report.txt").read_text()
 
 
-def test_a_launcher_that_asks_once_is_found(tmp_path: Path) -> None:
+def test_a_launcher_that_queries_once_is_found(tmp_path: Path) -> None:
     """The twin: what the first device was allowed is taken for all."""
     asks = "error = cudaFuncSetAttribute(attend_split<D>"
     program = built(tmp_path, asks, f"static int asked = 0;\n  if (asked++ == 0) {asks}")
@@ -46,7 +47,7 @@ def test_a_launcher_that_asks_once_is_found(tmp_path: Path) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("mode", ["devices", "threads", "memory"])
 def test_on_a_gpu(mode: str, tmp_path: Path) -> None:
-    """The same where shared memory, driver and threads are real; one GPU stands for two where need be."""
+    """Fault: the same on real shared memory, driver and threads; one GPU stands for two if necessary."""
     program = built(tmp_path)
     environment = {**os.environ, **find_toolchain().run_environment()}
     done = subprocess.run(

@@ -25,7 +25,7 @@ def run(folder: Path, old: str = "", new: str = "") -> ProgramReport:
 
 
 def test_the_last_row_of_a_large_batch_is_right(tmp_path: Path) -> None:
-    """A partial whose offset does not fit 32 bits."""
+    """Fault: a partial whose offset does not fit 32 bits."""
     done = run(tmp_path)
     assert (done.program_code, done.exit_code) == (0, 0), (tmp_path / "report.txt").read_text()
 

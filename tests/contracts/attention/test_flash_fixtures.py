@@ -63,7 +63,7 @@ def case_with(fixture: str, profile: str) -> Case:
 @pytest.mark.parametrize("name", flash_contract().instantiations)
 @pytest.mark.parametrize("value", VALUES)
 def test_every_instantiation_meets_every_value(name: str, value: str) -> None:
-    """Catches a kernel of one head dimension whose window, strides, groups or merge no fixture tries."""
+    """Fault: a kernel of one head dimension whose window, strides, groups or merge no fixture tries."""
     runs = [r for r in resolved() if evaluate(flash_contract().instantiations[name], {**r.symbols, **r.plan})]
     assert any(_holds(replace(r, fixture=replace(r.fixture, edge=VALUES[value]))) for r in runs)
 
@@ -79,13 +79,13 @@ def _holds(one: ResolvedFixture) -> bool:
 
 
 def test_there_are_exactly_these_fixtures() -> None:
-    """Catches a fixture that was dropped or renamed; each says in a sentence what it pins."""
+    """Fault: a fixture that was dropped or renamed; each says in a sentence what it pins."""
     assert [r.fixture.name for r in resolved()] == NAMES
     assert all(r.fixture.pins.endswith(".") and r.fixture.edge for r in resolved())
 
 
 def test_small_fixtures_cover_head_dims_and_groups() -> None:
-    """Catches a rotation that leaves out a head dimension or a group size."""
+    """Fault: a rotation that leaves out a head dimension or a group size."""
     shapes = {(r.symbols["D"], r.symbols["NH"] // r.symbols["NKV"]) for r in resolved()}
     assert {d for d, _ in shapes} == {64, 128, 256, 512}
     assert {g for _, g in shapes} >= {1, 2, 4, 7, 8, 16}
@@ -94,7 +94,7 @@ def test_small_fixtures_cover_head_dims_and_groups() -> None:
 
 @pytest.mark.parametrize("one", resolved(), ids=lambda r: r.fixture.name)
 def test_fixtures_are_small(one: ResolvedFixture) -> None:
-    """Catches a fixture too large for racecheck to take seconds over: at most 32 M multiplications."""
+    """Fault: a fixture too large for racecheck to take seconds over: at most 32 M multiplications."""
     s = one.symbols
     live = sum(hi - lo for lo, hi in (band(case_with(one.fixture.name, "ones"), b) for b in range(s["B"])))
     assert live * s["NH"] * s["D"] * 2 <= 1 << 25
@@ -104,7 +104,7 @@ def test_fixtures_are_small(one: ResolvedFixture) -> None:
     ("name", "axis"), [("q", 0), ("out", 0), *((name, axis) for name in "kv" for axis in (0, 1, 2))]
 )
 def test_every_stride_passes_32_bits(name: str, axis: int) -> None:
-    """Catches an offset that no fixture brings past 2^31 elements by this stride alone, over live rows."""
+    """Fault: an offset that no fixture brings past 2^31 elements by this stride alone, over live rows."""
     furthest = 0
     for one in (r for r in resolved() if r.fixture.sparse):
         case = case_with(one.fixture.name, one.fixture.profiles[0] if one.fixture.profiles else "ones")
@@ -116,7 +116,7 @@ def test_every_stride_passes_32_bits(name: str, axis: int) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_split_edges_cover_the_band_once(name: str) -> None:
-    """Catches a boundary rule that leaves a gap or ends outside the band."""
+    """Fault: a boundary rule that leaves a gap or ends outside the band."""
     case = case_with(name, "ones")
     for row in range(case["B"]):
         lo, hi = band(case, row)
@@ -126,7 +126,7 @@ def test_split_edges_cover_the_band_once(name: str) -> None:
 
 
 def test_needles_stand_at_every_edge() -> None:
-    """Catches an edge without a needle: ends, wrap, split edges and tile edges, on both sides."""
+    """Fault: an edge without a needle: ends, wrap, split edges and tile edges, on both sides."""
     case = case_with("wrap-inside-tile", "needle")
     lo, hi = band(case, 0)
     wanted = {lo, hi - 1, case["capacity"] - 1, case["capacity"]}
@@ -135,7 +135,7 @@ def test_needles_stand_at_every_edge() -> None:
 
 
 def test_needles_dominate_and_the_dead_neighbour_is_louder() -> None:
-    """Catches needles that drown in the background, and a neighbour that nobody would hear."""
+    """Fault: needles that drown in the background, and a neighbour that nobody would hear."""
     case = profiled_case(
         {"B": 1, "NH": 2, "NKV": 2, "D": 128, "capacity": 300, "len": (256,), "splits": 2},
         "needle",
@@ -152,7 +152,7 @@ def test_needles_dominate_and_the_dead_neighbour_is_louder() -> None:
 
 @pytest.mark.parametrize("name", ["gqa-d256-ten-laps", "splits-33", "mqa-d512"])
 def test_coded_rows_are_small_integers_with_weights_of_one(name: str) -> None:
-    """Catches coded data whose sums are not exact, and positions that share a row of V."""
+    """Fault: coded data whose sums are not exact, and positions that share a row of V."""
     case = case_with(name, "coded")
     for head in attention_heads(case):
         assert not head.q.any()
@@ -164,7 +164,7 @@ def test_coded_rows_are_small_integers_with_weights_of_one(name: str) -> None:
 @pytest.mark.parametrize(("profile", "least"), [("deep", 1.3e5), ("deeper", 2e9)])
 @pytest.mark.parametrize("name", NAMES)
 def test_deep_scores_are_equal_exact_and_far_down(name: str, profile: str, least: float) -> None:
-    """Catches deep data that rounding tears apart, or that a sentinel of -1e5 or -1e9 would survive."""
+    """Fault: deep data that rounding tears apart, or that a sentinel of -1e5 or -1e9 would survive."""
     case = case_with(name, profile)
     for head in attention_heads(case):
         if len(head.k):
@@ -176,7 +176,7 @@ def test_deep_scores_are_equal_exact_and_far_down(name: str, profile: str, least
 
 @pytest.mark.parametrize("name", NAMES)
 def test_large_data_leaves_half_precision_but_not_single(name: str) -> None:
-    """Catches large data that a half-precision accumulator survives, or that single precision does not."""
+    """Fault: large data that a half-precision accumulator survives, or that single precision does not."""
     case = case_with(name, "large")
     for head in attention_heads(case):
         if len(head.k):
@@ -187,7 +187,7 @@ def test_large_data_leaves_half_precision_but_not_single(name: str) -> None:
 
 
 def test_rising_and_jumping_move_the_maximum_in_most_tiles() -> None:
-    """Catches score sequences that never take the rescale path, never underflow on it, or never fall far."""
+    """Fault: score sequences that never take the rescale path, never underflow on it, or never fall far."""
     rising = next(attention_heads(case_with("one-split", "rising")))
     jumping = next(attention_heads(case_with("one-split", "jumping")))
     tile = case_with("one-split", "rising")["tile"]
@@ -202,7 +202,7 @@ def test_rising_and_jumping_move_the_maximum_in_most_tiles() -> None:
 
 
 def test_a_row_that_does_not_fit_is_nan_and_an_empty_one_zero() -> None:
-    """Catches a reference that reads past the cache or divides by zero."""
+    """Fault: a reference that reads past the cache or divides by zero."""
     case = case_with("ragged-empty-row", "normal")
     out = reference(case)["out"]
     assert np.isnan(out[3]).all() and not out[1].any() and not out[2].any()

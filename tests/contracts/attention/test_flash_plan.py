@@ -12,7 +12,7 @@ from verify.toolchain.toolchain import ToolchainError
 
 @pytest.mark.parametrize("sm_count", [1, 46, SM_COUNT])
 def test_the_twin_agrees_with_the_launcher(sm_count: int) -> None:
-    """Catches an oracle tested on splits and tiles that the kernel does not have."""
+    """Fault: an oracle tested on splits and tiles that the kernel does not have."""
     contract = flash_contract()
     try:
         build = build_harness(contract, None, lambda _: None)

@@ -28,7 +28,7 @@ def run(folder: Path, old: str = "", new: str = "") -> ProgramReport:
 
 
 def test_the_last_rows_of_a_tall_matrix_are_right(tmp_path: Path) -> None:
-    """A scale, a weight or a result whose index does not fit 32 bits."""
+    """Fault: a scale, a weight or a result whose index does not fit 32 bits."""
     done = run(tmp_path)
     assert (done.program_code, done.exit_code) == (0, 0), (tmp_path / "report.txt").read_text()
 

@@ -32,7 +32,7 @@ def wrong(quantity: Quantity, seen: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize(("kernel", "fixture"), FIXTURES)
 def test_a_faithful_kernel_is_never_rejected(kernel: str, fixture: ResolvedFixture) -> None:
-    """Catches a bound below what right single precision arithmetic does, on every case of the suite."""
+    """Fault: a bound below what right single precision arithmetic does, on every case of the suite."""
     for case in build_cases(contract(kernel), fixture):
         found = wrong(expect(case)["y"], simulate(case))
         assert not found.any(), f"{case.id}: {np.argwhere(found)[0]}"
@@ -40,7 +40,7 @@ def test_a_faithful_kernel_is_never_rejected(kernel: str, fixture: ResolvedFixtu
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_the_bound_is_sound_over_many_samples(kernel: str) -> None:
-    """Catches a bound that holds on the fixtures by luck: 100,000 further elements of random shape."""
+    """Fault: a bound that holds on the fixtures by luck: 100,000 further elements of random shape."""
     rng, samples = np.random.default_rng(3), 0
     fp4 = kernel == "fp4_matvec"
     while samples < 100_000:
@@ -73,7 +73,7 @@ def random_case(kernel: str, rows: int, depth: int, columns: int, rng: np.random
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_bounds_of_bf16_results_are_tight(kernel: str) -> None:
-    """Catches a bound so wide that a fault hides in it: median slack under 4, on ordinary data."""
+    """Fault: a bound so wide that a fault hides in it: median slack under 4, on ordinary data."""
     slack = []
     for case in (c for c in cases(kernel) if c.profile == "normal" and c["output"] == 0):
         quantity = expect(case)["y"]
@@ -85,7 +85,7 @@ def test_bounds_of_bf16_results_are_tight(kernel: str) -> None:
 
 @pytest.mark.parametrize(("kernel", "fixture"), FIXTURES)
 def test_every_weight_is_visible(kernel: str, fixture: ResolvedFixture) -> None:
-    """Catches a fixture in which a dropped weight moves no result by enough to be seen."""
+    """Fault: a fixture in which a dropped weight moves no result by enough to be seen."""
     weakest = weakest_position(build_cases(contract(kernel), fixture))
     assert weakest is not None
     assert weakest.visibility >= REQUIRED, weakest
@@ -93,7 +93,7 @@ def test_every_weight_is_visible(kernel: str, fixture: ResolvedFixture) -> None:
 
 @pytest.mark.parametrize(("kernel", "fixture"), FIXTURES)
 def test_zeros_and_stale_results_are_rejected(kernel: str, fixture: ResolvedFixture) -> None:
-    """Catches an oracle that passes a kernel which writes zeros, or another profile's right answer."""
+    """Fault: an oracle that passes a kernel which writes zeros, or another profile's right answer."""
     built = build_cases(contract(kernel), fixture)
     expected = [expect(case)["y"] for case in built]
     # A single weight may well be zero, or the same in two profiles; not in all of them.
@@ -104,14 +104,14 @@ def test_zeros_and_stale_results_are_rejected(kernel: str, fixture: ResolvedFixt
 
 @pytest.mark.parametrize(("kernel", "fixture"), FIXTURES)
 def test_reference_and_bound_agree_with_arbitrary_precision(kernel: str, fixture: ResolvedFixture) -> None:
-    """Catches a float64 reference that loses digits, and a bound that would reject an ideal kernel."""
+    """Fault: a float64 reference that loses digits, and a bound that would reject an ideal kernel."""
     rng = np.random.default_rng(5)
     for case in build_cases(contract(kernel), fixture):
         assert not list(sampled_disagreements(case, expect(case), 2, rng)), case.id
 
 
 def test_a_flushed_scale_is_rejected() -> None:
-    """Catches a suite that cannot tell E8M0 code 0, 2^-127, from zero."""
+    """Fault: a suite that cannot tell E8M0 code 0, 2^-127, from zero."""
     wanted = ("every-e8m0-scale", "scale-codes")
     case = next(c for c in cases("fp4_matvec") if (c.fixture, c.profile) == wanted)
     scales = case.arrays["scales"]

@@ -15,7 +15,7 @@ from verify.fixture.resolve import ResolvedFixture
 
 
 def test_every_code_stands_in_every_nibble_place() -> None:
-    """Catches profiles that no longer bring each of the 16 codes into each of the 8 places of a word."""
+    """Fault: profiles that no longer bring each of the 16 codes into each of the 8 places of a word."""
     seen = set()
     for case in (c for c in cases("fp4_matvec") if c.profile == "codes"):
         packed = case.arrays["weights"]
@@ -26,7 +26,7 @@ def test_every_code_stands_in_every_nibble_place() -> None:
 
 
 def test_every_scale_code_occurs() -> None:
-    """Catches a scale code that no fixture holds: all 256 of E4M3 and E8M0, NaN among them."""
+    """Fault: a scale code that no fixture holds: all 256 of E4M3 and E8M0, NaN among them."""
     seen: dict[int, set[int]] = {0: set(), 1: set()}
     for case in (c for c in cases("fp4_matvec") if c["scale_format"] in seen):
         if case.profile in ("scale-codes", "nan-scales"):
@@ -35,7 +35,7 @@ def test_every_scale_code_occurs() -> None:
 
 
 def test_every_scale_code_decides_a_result() -> None:
-    """Catches scale codes that stand only before weights of zero, where nobody sees how they are decoded."""
+    """Fault: scale codes that stand only before weights of zero, where nobody sees how they are decoded."""
     decisive: dict[int, set[int]] = {0: set(), 1: set()}
     for case in (
         c for c in cases("fp4_matvec") if c.profile == "scale-codes" and c["scale_format"] in decisive
@@ -49,7 +49,7 @@ def test_every_scale_code_decides_a_result() -> None:
 
 
 def test_every_e4m3_weight_stands_alone_in_every_byte() -> None:
-    """Catches an FP8 code that is never the only one behind a result, in one of the four bytes of a word."""
+    """Fault: an FP8 code that is never the only one behind a result, in one of the four bytes of a word."""
     seen = set()
     for case in (c for c in cases("fp8_matvec") if c.profile in ("first-hot", "last-hot")):
         hot = np.argmax(case.f64("x") != 0, axis=1)
@@ -60,7 +60,7 @@ def test_every_e4m3_weight_stands_alone_in_every_byte() -> None:
 
 
 def test_every_variant_runs() -> None:
-    """Catches a template instantiation that no fixture reaches."""
+    """Fault: a template instantiation that no fixture reaches."""
     four = {
         (r.symbols["scale_format"], r.symbols["group"], r.plan["passes"], r.plan["rows_per_block"])
         for r in resolved("fp4_matvec")
@@ -98,7 +98,7 @@ OF_SEVERAL = ("batch above 1", "wide pitches")
     ("kernel", "value"), [(kernel, value) for kernel in KERNELS for value in VALUES[kernel]]
 )
 def test_every_instantiation_meets_every_value(kernel: str, value: str) -> None:
-    """Catches a variant whose pitches, tails or type of result no fixture tries."""
+    """Fault: a variant whose pitches, tails or type of result no fixture tries."""
     for name, condition in contract(kernel).instantiations.items():
         if name.startswith("product_of_one<") and value in OF_SEVERAL:
             continue
@@ -108,7 +108,7 @@ def test_every_instantiation_meets_every_value(kernel: str, value: str) -> None:
 
 
 def test_the_instantiations_are_those_of_the_source() -> None:
-    """Catches a template argument that the contract does not name, so that nobody asks whether it runs."""
+    """Fault: a template argument that the contract does not name, so that nobody asks whether it runs."""
     assert len(contract("fp4_matvec").instantiations) == 3 * 3 * 2 + 3 * 2
     for kernel in KERNELS:
         text = source_file(contract(kernel)).read_text(encoding="utf-8")
@@ -121,7 +121,7 @@ def test_the_instantiations_are_those_of_the_source() -> None:
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_every_pitch_passes_32_bits(kernel: str) -> None:
-    """Catches a row offset that no fixture brings past 2^31 elements, in any variant of rows."""
+    """Fault: a row offset that no fixture brings past 2^31 elements, in any variant of rows."""
     for rows in (16, 32):
         own = [r for r in resolved(kernel) if r.plan["rows_per_block"] == rows]
         for pitch, count in (("w_pitch", "N"), ("s_pitch", "N"), ("x_pitch", "B"), ("y_pitch", "B")):
@@ -130,13 +130,13 @@ def test_every_pitch_passes_32_bits(kernel: str) -> None:
 
 
 def test_a_depth_passes_16_bits() -> None:
-    """Catches fixtures whose depth a 16-bit index can count."""
+    """Fault: fixtures whose depth a 16-bit index can count."""
     for kernel in KERNELS:
         assert max(r.symbols["K"] for r in resolved(kernel)) > 65_536
 
 
 def test_whole_steps_and_ragged_ones_occur() -> None:
-    """Catches fixtures that leave out a path of the copies: all rows and lanes at once, or one by one."""
+    """Fault: fixtures that leave out a path of the copies: all rows and lanes at once, or one by one."""
     for kernel in KERNELS:
         for rows in (16, 32):
             own = [r for r in resolved(kernel) if r.plan["rows_per_block"] == rows]
@@ -153,7 +153,7 @@ def _scale_bytes(fixture: ResolvedFixture) -> int:
 
 
 def test_both_result_types_and_padded_pitches_occur() -> None:
-    """Catches fixtures that all store one type, or all lie without padding."""
+    """Fault: fixtures that all store one type, or all lie without padding."""
     for kernel in KERNELS:
         assert {r.symbols["output"] for r in resolved(kernel)} == {0, 1}
         assert any(r.symbols["y_pitch"] > r.symbols["N"] for r in resolved(kernel))

@@ -13,7 +13,7 @@ from verify.toolchain.toolchain import ToolchainError
 @pytest.mark.parametrize("sm_count", [1, 46, SM_COUNT])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_the_twin_agrees_with_the_launcher(kernel: str, sm_count: int) -> None:
-    """Catches an oracle tested on steps and rows that the kernel does not have."""
+    """Fault: an oracle tested on steps and rows that the kernel does not have."""
     try:
         build = build_harness(contract(kernel), None, lambda _: None)
     except ToolchainError as error:

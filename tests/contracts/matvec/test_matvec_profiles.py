@@ -65,7 +65,7 @@ def wrong_profiles(kernel: str, seen: Callable[[Case], np.ndarray], profile: str
 
 @pytest.mark.parametrize("kernel", ["fp4_matvec", "fp8_matvec"])
 def test_the_right_kernel_stays_within_its_bounds(kernel: str) -> None:
-    """Catches a profile that right code cannot get through."""
+    """Fault: a profile that right code cannot get through."""
     assert small_cases(kernel)
     assert not wrong_profiles(kernel, simulate)
 
@@ -79,14 +79,16 @@ def test_the_right_kernel_stays_within_its_bounds(kernel: str) -> None:
         ("fp8_matvec", flushed("x"), "subnormal"),
     ],
 )
-def test_what_is_lost_shows(kernel: str, change: Callable[[Case], Case], profile: str) -> None:
-    """Catches profiles in which a sign or a subnormal number makes no difference."""
+def test_lost_signs_and_subnormals_are_noticed(
+    kernel: str, change: Callable[[Case], Case], profile: str
+) -> None:
+    """Fault: profiles in which a sign or a subnormal number makes no difference."""
     assert profile in wrong_profiles(kernel, lambda case: simulate(change(case)), profile)
 
 
 @pytest.mark.parametrize("kernel", ["fp4_matvec", "fp8_matvec"])
 def test_activations_and_results_are_subnormal(kernel: str) -> None:
-    """Catches subnormal profiles whose numbers have become normal."""
+    """Fault: subnormal profiles whose numbers have become normal."""
     listed = [case for case in small_cases(kernel) if case.profile == "subnormal"]
     smallest = FORMATS["f32"].smallest_normal
     assert listed

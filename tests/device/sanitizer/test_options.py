@@ -31,7 +31,7 @@ def test_the_recordings_were_made_with_the_options_in_use(recording: Path) -> No
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_nothing_that_loses_findings_is_left_at_its_default(tool: Tool) -> None:
+def test_no_option_that_loses_findings_keeps_its_default(tool: Tool) -> None:
     """Fault: a hundred records at most, the context gone at the first, exit code 0 with errors."""
     words = arguments(tool, (2026, 4))
     options = dict(zip(words[::2], words[1::2], strict=True))
@@ -59,7 +59,7 @@ def test_options_of_a_job_replace_and_add() -> None:
     assert words[-2:] == ("--check-cache-control", "yes")
 
 
-def test_every_option_says_what_is_lost_without_it() -> None:
+def test_every_option_says_why_it_is_set() -> None:
     """Fault: options that nobody dares to remove."""
     assert all(len(option.reason) > 20 for option in ALWAYS)
 

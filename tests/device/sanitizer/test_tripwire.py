@@ -44,7 +44,7 @@ def reports(job: Job, line: int | None = None, file: str | None = None) -> Execu
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_a_tool_that_reports_all_its_tripwires_is_believed(tool: Tool) -> None:
+def test_a_tool_that_reports_all_its_tripwires_is_trusted(tool: Tool) -> None:
     """Fault: no tool is ever believed; or a tripwire of the tool is not run."""
     device = Scripted(reports)
     assert try_tool(device, tool) == Availability(True, "")
@@ -53,7 +53,7 @@ def test_a_tool_that_reports_all_its_tripwires_is_believed(tool: Tool) -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_a_silent_tool_is_not(tool: Tool) -> None:
+def test_a_silent_tool_is_not_trusted(tool: Tool) -> None:
     """Fault: a tool that sees nothing is believed."""
     answer = try_tool(Scripted(lambda job: Execution(job, {})), tool)
     assert not answer.ok

@@ -77,8 +77,8 @@ def run(
 
 
 @pytest.mark.parametrize("name", SELF_CHECKING)
-def test_program_finds_what_it_expects(name: str, toolchain: Toolchain, tmp_path: Path) -> None:
-    """A runtime entry that returns another code, order or value than the documentation says."""
+def test_program_reports_what_it_expects(name: str, toolchain: Toolchain, tmp_path: Path) -> None:
+    """Fault: a runtime entry that returns another code, order or value than the documentation says."""
     result, out, err = run(
         build(name, toolchain), tmp_path, options=ProgramOptions((), report_api_errors=False)
     )
@@ -88,7 +88,7 @@ def test_program_finds_what_it_expects(name: str, toolchain: Toolchain, tmp_path
 
 @pytest.mark.parametrize("name", ["device", "launches"])
 def test_program_on_the_other_architecture(name: str, toolchain: Toolchain, tmp_path: Path) -> None:
-    """Limits and properties of sm_90 given out for sm_80."""
+    """Fault: limits and properties of sm_90 given out for sm_80."""
     options = ProgramOptions((), architecture="sm_80", report_api_errors=False)
     result, out, err = run(build(name, toolchain, "sm_80"), tmp_path, options=options)
     assert result.program_code == 0, out + err
@@ -96,7 +96,7 @@ def test_program_on_the_other_architecture(name: str, toolchain: Toolchain, tmp_
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_order_holds_for_every_seed(seed: int, toolchain: Toolchain, tmp_path: Path) -> None:
-    """An order that holds only because tasks happen to run as they were submitted."""
+    """Fault: an order that holds only because tasks happen to run as they were submitted."""
     for name in ("streams", "graphs"):
         options = ProgramOptions((), seed=seed, report_api_errors=False)
         result, out, err = run(build(name, toolchain), tmp_path, options=options)
@@ -104,7 +104,8 @@ def test_order_holds_for_every_seed(seed: int, toolchain: Toolchain, tmp_path: P
 
 
 def test_printf_comes_through_in_order(toolchain: Toolchain, tmp_path: Path) -> None:
-    """Device output lost, reordered against the host's, or formatted by other rules than the host's."""
+    """Fault: device output lost, reordered against the host's, or formatted by other rules than
+    the host's."""
     result, out, _ = run(build("printing", toolchain), tmp_path)
     assert result.exit_code == 0
     assert out.splitlines() == [
@@ -116,7 +117,7 @@ def test_printf_comes_through_in_order(toolchain: Toolchain, tmp_path: Path) -> 
 
 
 def test_unprovided_entry_is_named(toolchain: Toolchain, tmp_path: Path) -> None:
-    """An entry that is missing must not be taken for one that worked; what was printed before stays."""
+    """Fault: a missing entry passes as one that worked, or loses the output printed before."""
     result, out, err = run(build("unprovided", toolchain), tmp_path)
     assert result.exit_code == 3
     assert "cudaMallocArray is not provided by the CPU device" in result.reason + err
@@ -129,7 +130,7 @@ def test_unprovided_entry_is_named(toolchain: Toolchain, tmp_path: Path) -> None
 def test_every_way_to_leave_keeps_report_and_code(
     how: str, code: int, toolchain: Toolchain, tmp_path: Path
 ) -> None:
-    """A report lost, or an exit code changed, because the program did not return from main."""
+    """Fault: a report lost, or an exit code changed, because the program did not return from main."""
     options = ProgramOptions(("memcheck",), report_api_errors=False)
     result, out, err = run(build("leaving", toolchain), tmp_path, how, options=options)
     assert result.exit_code == code, out + err
@@ -139,7 +140,7 @@ def test_every_way_to_leave_keeps_report_and_code(
 
 @pytest.mark.parametrize("how", ["_exit", "kill"])
 def test_program_without_a_report_is_not_verified(how: str, toolchain: Toolchain, tmp_path: Path) -> None:
-    """A program that leaves no time for the report is called clean."""
+    """Fault: a program that leaves no time for the report is called clean."""
     result, _, _ = run(build("leaving", toolchain), tmp_path, how, options=ProgramOptions(("memcheck",)))
     assert result.exit_code == 3
     assert "before its report" in result.reason
@@ -147,7 +148,7 @@ def test_program_without_a_report_is_not_verified(how: str, toolchain: Toolchain
 
 @pytest.mark.parametrize("arguments", [(), ("spin",)], ids=["works for ever", "waits for ever"])
 def test_endless_kernel_ends_in_a_finding(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    """A kernel that never ends holds the run up for ever, is ended without a word, or is at line 0."""
+    """Fault: an endless kernel blocks the run, or is killed without a message or without its line."""
     options = ProgramOptions(("memcheck", "synccheck"), launch_timeout=1, report_api_errors=False)
     result, out, _ = run(build("endless", TOOLCHAINS[0]), tmp_path, *arguments, options=options)
     assert (result.exit_code, result.program_code) == (1, 0), out
@@ -160,7 +161,7 @@ def test_endless_kernel_ends_in_a_finding(arguments: tuple[str, ...], tmp_path: 
 
 
 def test_same_seed_gives_the_same_report_on_any_number_of_cores(tmp_path: Path) -> None:
-    """A report that depends on timing or on cores cannot be acted on."""
+    """Fault: the report depends on timing or on the number of cores."""
     faulty = PROGRAMS.parents[1] / "programs" / "reset_counter_faulty.cu"
     binaries = [compile_program(faulty, "sm_90"), build("streams", TOOLCHAINS[0])]
     for binary in binaries:
@@ -174,7 +175,7 @@ def test_same_seed_gives_the_same_report_on_any_number_of_cores(tmp_path: Path) 
 
 
 def test_static_runtime_is_refused(toolchain: Toolchain, tmp_path: Path) -> None:
-    """A program whose runtime cannot be replaced would run on nothing and be called clean."""
+    """Fault: a program whose runtime cannot be replaced runs unchecked and is reported as clean."""
     binary = _printing(toolchain, tmp_path, "-cudart", "static")
     result, _, _ = run(binary, tmp_path)
     assert (result.exit_code, result.program_code) == (3, None)
@@ -182,7 +183,7 @@ def test_static_runtime_is_refused(toolchain: Toolchain, tmp_path: Path) -> None
 
 
 def test_relocatable_code_is_refused(toolchain: Toolchain, tmp_path: Path) -> None:
-    """Relocatable device code carries no PTX in the program; silence would be a wrong verdict."""
+    """Fault: relocatable device code, which leaves no PTX in the program, is reported as clean."""
     _nvcc(toolchain, tmp_path, "-rdc=true", "-c", str(PROGRAMS / "printing.cu"), "-o", "code.o")
     _nvcc(toolchain, tmp_path, "-dlink", "code.o", "-o", "link.o")
     _nvcc(toolchain, tmp_path, "code.o", "link.o", "-o", "program", *toolchain.link_flags())
@@ -193,7 +194,7 @@ def test_relocatable_code_is_refused(toolchain: Toolchain, tmp_path: Path) -> No
 
 
 def test_machine_code_only_is_refused(toolchain: Toolchain, tmp_path: Path) -> None:
-    """A program without PTX has nothing that the CPU device could run."""
+    """Fault: a program without PTX is not refused."""
     binary = _printing(toolchain, tmp_path, "-gencode", "arch=compute_90,code=sm_90", *toolchain.link_flags())
     result, _, _ = run(binary, tmp_path)
     assert result.exit_code == 3
@@ -201,7 +202,7 @@ def test_machine_code_only_is_refused(toolchain: Toolchain, tmp_path: Path) -> N
 
 
 def test_newer_ptx_is_refused_on_the_older_architecture(toolchain: Toolchain, tmp_path: Path) -> None:
-    """PTX of a later architecture run on an earlier one would hide that it cannot be."""
+    """Fault: PTX of a later architecture runs on an earlier one."""
     options = ProgramOptions((), architecture="sm_80")
     result, _, _ = run(build("printing", toolchain), tmp_path, options=options)
     assert result.exit_code == 3
@@ -225,7 +226,7 @@ int main() {
 
 @pytest.mark.parametrize("number", [80, 90])
 def test_the_image_of_the_architecture_is_chosen(number: int, toolchain: Toolchain, tmp_path: Path) -> None:
-    """Of one binary for both, the path of the other architecture is checked and its own is not."""
+    """Fault: of a binary for two architectures, the wrong code path is checked."""
     (tmp_path / "which.cu").write_text(ARCHITECTURE)
     codes = [f"-gencode=arch=compute_{n},code=[compute_{n},sm_{n}]" for n in (80, 90)]
     _nvcc(toolchain, tmp_path, "which.cu", "-o", "program", *codes, *toolchain.link_flags())
@@ -235,7 +236,7 @@ def test_the_image_of_the_architecture_is_chosen(number: int, toolchain: Toolcha
 
 
 def test_compressed_ptx_is_unpacked(toolchain: Toolchain, tmp_path: Path) -> None:
-    """nvcc compresses by default; the program must run as it is."""
+    """Fault: a program with nvcc's default compression does not run."""
     ptx_only = ("-gencode", "arch=compute_90,code=compute_90")
     binary = _printing(toolchain, tmp_path, *ptx_only, *toolchain.link_flags())
     result, out, _ = run(binary, tmp_path)
@@ -244,7 +245,7 @@ def test_compressed_ptx_is_unpacked(toolchain: Toolchain, tmp_path: Path) -> Non
 
 
 def test_damaged_fat_binary_is_one_line(toolchain: Toolchain, tmp_path: Path) -> None:
-    """A container that says it is longer than the program must end in one line, not in a crash."""
+    """Fault: a container longer than the program ends in a crash instead of one line."""
     data = bytearray(build("printing", toolchain).read_bytes())
     at = data.find(bytes.fromhex("50ed55ba"))
     data[at + 8 : at + 16] = (1 << 40).to_bytes(8, "little")
@@ -260,7 +261,7 @@ def test_damaged_fat_binary_is_one_line(toolchain: Toolchain, tmp_path: Path) ->
     ("old", "new"), [(b"ret;", b"rot;"), (b".entry", b".eentr"), (b".reg .b", b".reg .q"), (b"{", b"\x00")]
 )
 def test_garbage_in_the_ptx_is_one_line(old: bytes, new: bytes, tmp_path: Path) -> None:
-    """PTX that cannot be read crashes the program, loses a kernel, or passes for a clean run."""
+    """Fault: PTX that cannot be read crashes the program, loses a kernel, or passes for a clean run."""
     data = build("printing", TOOLCHAINS[0]).read_bytes()
     begin = data.find(b".version")
     end = data.rfind(old, begin) + len(old)
@@ -275,14 +276,14 @@ def test_garbage_in_the_ptx_is_one_line(old: bytes, new: bytes, tmp_path: Path) 
 
 
 def test_program_that_uses_no_gpu_is_not_verified(tmp_path: Path) -> None:
-    """A program that launches nothing must not be called clean."""
+    """Fault: a program that launches nothing is reported as clean."""
     result = run_program(["true"], ProgramOptions(("memcheck",)), stdout=subprocess.DEVNULL)
     assert result.exit_code == 3
     assert "never used the CUDA runtime" in result.reason
 
 
 def test_missing_program_is_one_line() -> None:
-    """A wrong name must not end in a traceback."""
+    """Fault: a wrong name ends in a traceback."""
     result = run_program(["./no-such-program"])
     assert (result.exit_code, result.reason) == (2, "./no-such-program: no such program")
 
