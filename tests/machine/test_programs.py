@@ -65,7 +65,7 @@ def test_fault_is_found(wanted: Expectation, seed: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("program", RIGHT)
 def test_right_program_is_clean(program: str, seed: int, tmp_path: Path) -> None:
-    """A false alarm of any tool, or a wrong result of the machine."""
+    """Fault: a false alarm of any tool, or a wrong result of the machine."""
     done = run(program, PROGRAM_TOOLS, tmp_path, seed=seed)
     assert done.report is not None, done.reason
     assert done.report.findings == (), (tmp_path / "report.txt").read_text()
