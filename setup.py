@@ -6,7 +6,7 @@ a list of all packages.
 
 from setuptools import find_namespace_packages, setup
 
-DATA = ("cuda", "fixtures", "harness_templates", "machine")
+DATA = ("cuda", "fixtures", "harness_templates", "machine", "mutants")
 RESOURCES = ["py.typed", "**/*.toml", "**/*.cu", "**/*.cuh"]
 
 setup(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-FOLDERS = ("cuda", "fixtures", "harness_templates", "machine")
+FOLDERS = ("cuda", "fixtures", "harness_templates", "machine", "mutants")
 
 
 def resource_folder(name: str) -> Path:

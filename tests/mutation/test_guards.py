@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants.guards import VARIABLE, guards_of, switchable
-from tests.mutants.planted import kernels_with_mutants, with_source
+from tests.mutation.guards import VARIABLE, guards_of, switchable
 from verify.contract.discovery import find_contracts, fixture_file, source_file
 from verify.device.interface import Device
 from verify.device.select import NoDevice, select_device
@@ -21,6 +20,8 @@ from verify.fixture.schema import load_fixtures
 from verify.gate.gate import run_checks
 from verify.gate.prepare import Prepared, prepare
 from verify.gate.selection import Selection
+from verify.mutation.planting import with_source
+from verify.tokens.operations import KERNELS
 
 NOT_SEEN_FROM_A_LAUNCH = {
     "flash_decode_plan: plan == nullptr": "the launcher gives its plan a result",
@@ -54,7 +55,7 @@ def _named(kernel: str) -> list[tuple[str, int, str]]:
     return [(kernel, number, name) for number, name in enumerate(counted)]
 
 
-GUARDS = [guard for kernel in kernels_with_mutants() for guard in _named(kernel)]
+GUARDS = [guard for kernel in KERNELS for guard in _named(kernel)]
 
 
 @cache
@@ -95,7 +96,7 @@ def test_a_removed_guard_is_reported(
     assert outcome.verdict is wanted, outcome.reason or [f.seen for f in outcome.findings]
 
 
-@pytest.mark.parametrize("kernel", kernels_with_mutants())
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_with_all_its_guards_a_launcher_is_clean(kernel: str, tmp_path: Path) -> None:
     """Fault: the switch itself is what is reported, so that every ablation passes for seen."""
     assert _launched(kernel, tmp_path).verdict is Verdict.CLEAN

@@ -10,12 +10,12 @@ from functools import cache
 
 import pytest
 
-from tests.mutants.planted import kernels_with_mutants
-from tests.mutants.right import REPEATS, false_alarms, prepared, run_right
+from tests.mutation.right import REPEATS, false_alarms, prepared, run_right
 from verify.device.interface import Device
 from verify.device.select import NoDevice, select_device
 from verify.finding.finding import Outcome
 from verify.gate.prepare import Prepared
+from verify.tokens.operations import KERNELS
 
 
 @cache
@@ -38,7 +38,7 @@ RUNS = [
 
 
 @pytest.mark.parametrize(("name", "repeat"), RUNS)
-@pytest.mark.parametrize("kernel", kernels_with_mutants())
+@pytest.mark.parametrize("kernel", KERNELS)
 def test_right_kernel_is_clean(kernel: str, name: str, repeat: int) -> None:
     """Fault: a check reports a right kernel, or gives no verdict, under some schedule."""
     device = _device(name)

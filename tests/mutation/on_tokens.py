@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from tests.mutants.planted import mutants_of, plant
 from verify.contract.discovery import find_contracts
 from verify.contract.model import Contract
 from verify.device.interface import Device
 from verify.harness.build import Build, build_harness
+from verify.mutation.catalogue import catalogue_of
+from verify.mutation.planting import with_source
 from verify.tokens.device_path import KernelPath, launcher_plans
 from verify.tokens.model import Model, Shape, build_model
 from verify.tokens.operations import KERNELS, CaseBuilder, Executor, Operation, Oracle, Plans
@@ -19,7 +20,7 @@ from verify.tokens.parity import Decoded, TokenReport, compare, decode_greedily
 def planted_contract(kernel: str, name: str) -> Contract:
     """The contract of a kernel with one of its planted faults."""
     (contract,) = find_contracts([kernel])
-    return plant(contract, next(m for m in mutants_of(kernel) if m.name == name))
+    return with_source(contract, next(m.source for m in catalogue_of(contract) if m.name == name))
 
 
 def build(contract: Contract, device: Device) -> Build:

@@ -1,23 +1,22 @@
 """No rung passes a kernel that does no work; token parity names the layer that reads a wrong slot.
 
-Rung 2 (compare) is tried with all other planted faults in test_mutants.py; here are the rungs above it.
+Rung 2 (compare) is tried with all other planted faults by ``verify mutate``; here are the rungs above it.
 """
 
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.mutants.on_tokens import planted_contract, tokens_with
-from tests.mutants.planted import mutants_of, plant
-from tests.mutants.trial import Fate, Trials
-from verify.contract.discovery import find_contracts
+from tests.mutation.on_tokens import planted_contract, tokens_with
 from verify.device.interface import Device
 from verify.device.select import NoDevice, select_device
-from verify.finding.finding import Verdict
+from verify.finding.finding import Verdict, overall
+from verify.gate.gate import run_checks
+from verify.gate.prepare import prepare
+from verify.gate.selection import Selection
 from verify.tokens.model import GLOBAL, LOCAL, Shape
 from verify.tokens.operations import KERNELS
 
@@ -46,13 +45,17 @@ def test_token_parity_passes_no_idle_kernel(kernel: str, name: str, device: Devi
 
 @pytest.mark.parametrize("name", IDLE)
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_op_parity_passes_no_idle_kernel(kernel: str, name: str, device: Device) -> None:
+def test_op_parity_passes_no_idle_kernel(kernel: str, name: str, device: Device, tmp_path: Path) -> None:
     """Fault: an op parity that compares nothing, or compares what was there before."""
     if importlib.util.find_spec("torch") is None:
         pytest.skip("torch is missing: the package's extra 'parity' has it")
-    mutant = replace(next(m for m in mutants_of(kernel) if m.name == name), checks=("parity",), kind="")
-    trial = Trials(device).run(mutant, plant(find_contracts([kernel])[0], mutant))
-    assert trial.fate is Fate.KILLED, trial.missing
+    planted, info = planted_contract(kernel, name), device.info()
+    selection = Selection((planted,), checks=("parity",))
+    ready = prepare(
+        planted, selection.select, info.architecture, info.sm_count, lambda _: None, device.name != "cpu"
+    )
+    outcomes = run_checks(ready, device, selection.checks, tmp_path, selection, lambda _: None)
+    assert overall(outcomes) is Verdict.FINDINGS
 
 
 @pytest.mark.parametrize("layer", [0, 1])
