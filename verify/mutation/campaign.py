@@ -94,12 +94,13 @@ def run_campaign(
         _require_clean(
             [c for c in contracts if c.name in wanted], device, options, contexts, journal, progress
         )
+        began = time.monotonic()
         setup = Setup(device.name, options.architecture, options.every)
         jobs = max(1, min(options.jobs, len(state.waiting)))
 
         def work(_: int) -> None:
             try:
-                _work(state, mutants, keys, files, setup, journal, progress, started)
+                _work(state, mutants, keys, files, setup, journal, progress, began)
             except BaseException:
                 state.failed = True
                 raise
@@ -123,7 +124,7 @@ def _work(
     setup: Setup,
     journal: Journal,
     progress: Progress,
-    started: float,
+    began: float,
 ) -> None:
     """One thread with a worker of its own, until nothing waits."""
     with ExitStack() as stack:
@@ -143,7 +144,7 @@ def _work(
                 state.results[number] = result
                 state.done += 1
                 _note(state, result)
-                progress(_line(state, result, len(mutants), time.monotonic() - started))
+                progress(_line(state, result, len(mutants), time.monotonic() - began))
 
 
 def _once_more(worker: Worker, request: Request, progress: Progress) -> Result:
@@ -174,8 +175,9 @@ def _note(state: _State, result: Result) -> None:
 def _line(state: _State, result: Result, total: int, seconds: float) -> str:
     """Called under the lock."""
     left = total - len(state.results)
-    minutes = seconds / state.done * left / 60
-    time_left = f", about {minutes:.0f} min left" if left else ""
+    wait = seconds / state.done * left
+    time_left = f", about {wait:.0f} s left" if wait < 100 else f", about {wait / 60:.0f} min left"
+    time_left = time_left if left else ""
     killed = sum(r.fate is Fate.KILLED for r in state.results.values())
     by = f" by {result.killers[0]}" if result.killers else f": {result.reason}" if result.reason else ""
     what = f"{result.kernel} {result.name} {result.fate}{by} ({result.seconds:.1f} s)"
