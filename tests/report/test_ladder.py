@@ -7,6 +7,7 @@ import dataclasses
 from tests.check.twice_kernel import CONTRACT, subject
 from verify.contract.compared import KernelOracle
 from verify.contract.model import Contract
+from verify.device.select import devices
 from verify.finding.finding import Finding, Outcome, Verdict
 from verify.oracle.tracked import exact
 from verify.report.ladder import TOKENS, rungs
@@ -19,7 +20,8 @@ PARITY = "rung 3 op parity"
 
 
 def ladder(*outcomes: Outcome, contract: Contract = CONTRACT, device: str = "cpu") -> dict[str, str]:
-    return dict(rungs(contract, READY.cases, outcomes, device, "not run (verify tokens)"))
+    chosen = devices()[device]
+    return dict(rungs(contract, READY.cases, outcomes, chosen, "not run (verify tokens)"))
 
 
 def parity(verdict: Verdict, reason: str = "", **elements: int) -> Outcome:

@@ -25,6 +25,7 @@ from verify.contract.discovery import find_contracts
 from verify.contract.formats import round_to
 from verify.contract.model import Case, Contract
 from verify.contract.returned import mapping
+from verify.device.interface import Capability, Device
 from verify.finding.finding import Finding, Outcome, Verdict
 from verify.finding.kind import FaultKind
 from verify.harness.build import build_harness
@@ -66,7 +67,7 @@ def check_parity(subject: Subject) -> list[Outcome]:
     if not contract.parity:
         reason = "the contract has no parity oracle; add one to its parity="
         return [Outcome.not_run("parity", contract.name, f, reason) for f in subject.cases]
-    wanted = {n: o for n, o in contract.parity.items() if applies(o, subject.device.name)}
+    wanted = {n: o for n, o in contract.parity.items() if applies(o, subject.device)}
     if not wanted:
         reason = f"none of its oracles ({', '.join(contract.parity)}) runs on {subject.device.name}"
         return [Outcome.not_run("parity", contract.name, f, reason) for f in subject.cases]
@@ -85,9 +86,10 @@ def check_parity(subject: Subject) -> list[Outcome]:
     ]
 
 
-def applies(oracle: object, device: str) -> bool:
-    """Whether an oracle of a contract's ``parity`` runs on a device of that name."""
-    return not isinstance(oracle, KernelOracle) or device in oracle.devices
+def applies(oracle: object, device: Device) -> bool:
+    """Whether an oracle of a contract's ``parity`` can run on a device."""
+    needs_machine_code = isinstance(oracle, KernelOracle) and oracle.machine_code
+    return not needs_machine_code or Capability.RUNS_MACHINE_CODE in device.capabilities
 
 
 def _answers(subject: Subject, name: str, oracle: object, runs: Mapping[str, tuple[Run, ...]]) -> Answer:

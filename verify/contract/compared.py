@@ -32,14 +32,15 @@ class Intermediate:
 
 @dataclass(frozen=True)
 class KernelOracle:
-    """Another kernel as a parity oracle: it runs on the same arrays, under its own contract."""
+    """Another kernel as a parity oracle: it runs on the same arrays, with its own contract."""
 
     kernel: str
-    """That contract's name; its symbols and buffers are named as this contract's.
+    """That contract's name; its symbols and buffers have the same names as this contract's.
     Example: ``kernel="decode_pipeline"``"""
 
-    devices: tuple[str, ...] = ("gpu",)
-    """Where it runs. Example: ``devices=("gpu", "cpu")``"""
+    machine_code: bool = True
+    """Whether it needs machine code, as the kernels of a library do; the CPU device then cannot run it.
+    Example: ``machine_code=False``"""
 
 
 class Bounded(Protocol):

@@ -62,6 +62,7 @@ class CpuDevice:
             Capability.ORDERS_STREAMS,
             Capability.OWNS_MEMORY,
             Capability.TOOLS_TOGETHER,
+            Capability.SHARED_BY_PROCESSES,
         }
     )
     _tripwires: Tripwires = field(default_factory=Tripwires)

@@ -38,7 +38,9 @@ class GpuDevice:
 
     name: Literal["gpu", "cpu"] = "gpu"
     tools: tuple[Tool, ...] = TOOLS
-    capabilities: frozenset[Capability] = frozenset({Capability.PARTIAL_RECORDS, Capability.LIMITS_RECORDS})
+    capabilities: frozenset[Capability] = frozenset(
+        {Capability.PARTIAL_RECORDS, Capability.LIMITS_RECORDS, Capability.RUNS_MACHINE_CODE}
+    )
     _tripwires: Tripwires = field(default_factory=Tripwires)
 
     @property

@@ -31,6 +31,8 @@ class Capability(Enum):
     OWNS_MEMORY = "no other process allocates or frees its memory"
     TOOLS_TOGETHER = "several tools can observe one run"
     PARTIAL_RECORDS = "a tool that is killed still leaves its records so far"
+    RUNS_MACHINE_CODE = "runs machine code, such as that of a library's kernels"
+    SHARED_BY_PROCESSES = "several processes can use it at the same time"
     LIMITS_RECORDS = "a tool limits its records to the option print-limit"
 
 

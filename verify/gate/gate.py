@@ -111,11 +111,10 @@ def _run_target(
         outcomes = _without_device(ready, checks, missing)
     else:
         outcomes = run_checks(ready, target.device, checks, scratch, selection, report_progress)
-    device = target.device.name if target.device is not None else None
     rung = top.of(contract, target.device, target.architecture)
     outcomes += [rung.outcome(contract.name)] if rung is not None else []
     climbed = rungs(
-        contract, ready.cases, outcomes, device, top.text(contract, rung), ready.expected, ready.agreed
+        contract, ready.cases, outcomes, target.device, top.text(contract, rung), ready.expected, ready.agreed
     )
     # An oracle that arbitrary precision contradicts cannot judge a kernel, so no verdict is clean.
     outcomes += [

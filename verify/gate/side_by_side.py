@@ -22,8 +22,8 @@ from dataclasses import dataclass, replace
 
 from verify.check.specs import usual_checks
 from verify.contract.discovery import find_contracts
-from verify.device.cpu import CpuDevice
-from verify.device.interface import Device
+from verify.device.interface import Capability, Device
+from verify.device.select import devices
 from verify.gate.blame import BlamedError, blame
 from verify.gate.gate import notes_of, run_gate
 from verify.gate.selection import Selection, keep_folder, narrowed
@@ -39,12 +39,13 @@ from verify.system.progress import Progress
 class Work:
     """A worker's task.
 
-    kernel: the contract's file, since its functions cannot be pickled. selection: without contracts.
-    architecture: the CPU device's.
+    kernel: the contract's file, since its functions cannot be pickled. selection: without contracts. device,
+    architecture: the device's name and its architecture.
     """
 
     kernel: str
     selection: Selection
+    device: str
     architecture: str
 
 
@@ -57,13 +58,14 @@ def run_kernels(selection: Selection, device: Device | None, missing: str, progr
     selection = narrowed(selection)
     processes = min(len(selection.contracts), len(os.sched_getaffinity(0)))
     # The top rung is climbed once for all kernels.
-    if not isinstance(device, CpuDevice) or processes < 2 or selection.ladder:
+    shared = device is not None and Capability.SHARED_BY_PROCESSES in device.capabilities
+    if device is None or not shared or processes < 2 or selection.ladder:
         return run_gate(selection, device, missing, progress)
     started = time.monotonic()
     wanted = []
     for contract in selection.contracts:
         given = replace(selection, contracts=(), keep=keep_folder(selection, contract))
-        wanted.append(Work(str(contract.file), given, device.architecture))
+        wanted.append(Work(str(contract.file), given, device.name, device.info().architecture))
     with ThreadPoolExecutor(processes) as pool:
         try:
             reports = [r for part in pool.map(lambda work: _ask(work, progress), wanted) for r in part]
@@ -123,7 +125,7 @@ def _answer() -> None:
 
     try:
         whole = replace(work.selection, contracts=find_contracts([work.kernel]))
-        device = CpuDevice(work.architecture)
+        (device,) = devices()[work.device].variants((work.architecture,))
         send(run_gate(whole, device, "", send).kernels)
     except BaseException as error:
         # Tracebacks cannot be pickled, so the error is attributed here.

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from verify.check.parity import applies
 from verify.contract.model import Case, Contract
+from verify.device.interface import Device
 from verify.finding.finding import Outcome, Verdict, overall
 from verify.fixture.axes import family_of
 from verify.fixture.cases import seeded_generator
@@ -22,14 +23,14 @@ def rungs(
     contract: Contract,
     cases: Mapping[str, Mapping[str, Case]],
     outcomes: Sequence[Outcome],
-    device: str | None,
+    device: Device | None,
     tokens: str,
     known: Mapping[str, Mapping[str, Quantity]] | None = None,
     agreed: dict[str, int] | None = None,
 ) -> Mapping[str, str]:
     """Rung -> its result, from the bottom of the ladder up; also for rungs that were not run.
 
-    device: the name of the checks' device. tokens: the result of the top rung, which all kernels of the
+    device: the checks' device. tokens: the result of the top rung, which all kernels of the
     decoder climb together. known: references and bounds computed before, by case. agreed: by case, how many
     elements arbitrary precision has confirmed; updated here.
     """
@@ -84,7 +85,7 @@ def _reference(outcomes: Sequence[Outcome]) -> str:
     return _not_passed(asked) or f"passed, {_elements(asked, 'elements')} within their bounds"
 
 
-def _parity(contract: Contract, outcomes: Sequence[Outcome], device: str | None) -> str:
+def _parity(contract: Contract, outcomes: Sequence[Outcome], device: Device | None) -> str:
     """Each oracle of the contract: what it agreed with, or why it was not run."""
     asked = [o for o in outcomes if o.check == "parity"]
     if not contract.parity:
@@ -97,7 +98,7 @@ def _parity(contract: Contract, outcomes: Sequence[Outcome], device: str | None)
         if own:
             parts.append(f"{_elements(own, f'elements {name}')} within both bounds of {name}")
         elif device is not None and not applies(oracle, device):
-            parts.append(f"{name} not run (not on the {device})")
+            parts.append(f"{name} not run (not on the {device.name})")
     return "; ".join([_not_passed(asked) or "passed", *parts])
 
 
