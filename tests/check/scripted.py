@@ -32,7 +32,7 @@ from verify.fixture.resolve import ResolvedFixture
 from verify.fixture.schema import Fixture
 from verify.oracle import tracked as t
 from verify.system.progress import Progress
-from verify.wire.pack import RunOutput
+from verify.wire.output import RunOutput
 from verify.wire.run import Run
 
 WORKS = Availability(True)

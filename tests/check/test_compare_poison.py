@@ -16,7 +16,7 @@ from verify.contract.formats import encode, format_of
 from verify.device.interface import RunStatus
 from verify.finding.finding import Outcome, Verdict
 from verify.oracle.tracked import Tracked
-from verify.wire.pack import Intrusion
+from verify.wire.output import Intrusion
 from verify.wire.run import Fills, Run
 
 

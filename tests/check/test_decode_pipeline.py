@@ -30,7 +30,7 @@ from verify.fixture.schema import load_fixtures
 from verify.gate.prepare import prepare
 from verify.oracle.expectation import expect
 from verify.wire.fills import fill_table
-from verify.wire.pack import RunOutput
+from verify.wire.output import RunOutput
 from verify.wire.run import Fill, Fills, Run
 
 FIXTURES = ("ring", "unbounded", "ragged")

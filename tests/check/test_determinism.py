@@ -17,7 +17,7 @@ from verify.device.interface import Execution, Job, RunResult, RunStatus
 from verify.finding.finding import Verdict
 from verify.harness.plan import PlanError
 from verify.oracle import tracked as t
-from verify.wire.pack import Difference, Differing, RunOutput
+from verify.wire.output import Difference, Differing, RunOutput
 from verify.wire.run import Run
 
 

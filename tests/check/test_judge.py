@@ -12,7 +12,7 @@ from verify.check.judge import coordinates, judge_output, like_before, observed_
 from verify.contract.compared import Intermediate
 from verify.contract.model import Buffer
 from verify.oracle.expectation import Quantity, expect
-from verify.wire.pack import RunOutput
+from verify.wire.output import RunOutput
 from verify.wire.run import Run
 
 INF, NAN = np.inf, np.nan

@@ -24,7 +24,7 @@ from verify.finding.finding import Outcome, Verdict
 from verify.fixture.schema import Fixture, FixtureError
 from verify.harness.plan import PlanError
 from verify.oracle import tracked as t
-from verify.wire.pack import Difference, Differing, Intrusion, RunOutput
+from verify.wire.output import Difference, Differing, Intrusion, RunOutput
 from verify.wire.run import Run
 
 SWEPT = (

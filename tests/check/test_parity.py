@@ -14,7 +14,7 @@ from verify.contract.compared import KernelOracle
 from verify.contract.model import Case, Contract
 from verify.finding.finding import Verdict
 from verify.oracle.tracked import Tracked
-from verify.wire.pack import RunOutput
+from verify.wire.output import RunOutput
 from verify.wire.run import Run
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.check.scripted import done, record, subject
-from verify.check.sanitize import check_tools, distinct_faults
+from verify.check.sanitize import check_tools
+from verify.check.tool_findings import distinct_faults
 from verify.device.interface import Availability, Execution, Job, RunResult, RunStatus, ToolRecord
 from verify.finding.finding import Outcome, Severity, Verdict
 

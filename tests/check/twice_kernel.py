@@ -19,7 +19,7 @@ from verify.fixture.cases import build_case
 from verify.fixture.resolve import ResolvedFixture
 from verify.fixture.schema import Fixture
 from verify.oracle import tracked as t
-from verify.wire.pack import Intrusion, RunOutput
+from verify.wire.output import Intrusion, RunOutput
 from verify.wire.run import Run
 
 Kernel = Callable[[Run], np.ndarray]

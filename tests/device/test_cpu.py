@@ -14,7 +14,7 @@ from verify.device import cpu
 from verify.device.cpu import CpuDevice
 from verify.device.interface import Execution, Job, RunStatus, Tool
 from verify.finding.finding import SourceLine
-from verify.toolchain.machine_build import MachineBuildError
+from verify.toolchain.machine_sources import MachineBuildError
 
 HARNESS = """#!{python}
 import json, os, sys

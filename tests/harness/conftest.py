@@ -18,7 +18,8 @@ from verify.fixture.resolve import resolve_fixtures
 from verify.fixture.schema import load_fixtures
 from verify.harness.build import Build, build_harness
 from verify.toolchain.cache import cached, digest
-from verify.wire.pack import RunOutput, read_output, write_pack
+from verify.wire.output import RunOutput, read_output
+from verify.wire.pack import write_pack
 from verify.wire.run import Run
 
 HERE = Path(__file__).parent

@@ -16,7 +16,8 @@ import pytest
 from tests.harness.guarded_kernel import CONTRACT as GUARDED
 from verify.contract.model import Contract
 from verify.device.program import compile_program
-from verify.harness.build import Build, architecture_flags, build_all, build_harness, compile_command
+from verify.harness.build import Build, build_all, build_harness
+from verify.harness.commands import architecture_flags, compile_command
 from verify.toolchain.compile import BuildError, Compilers, StoppedError
 from verify.toolchain.toolchain import find_toolchain
 

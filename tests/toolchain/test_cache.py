@@ -15,7 +15,7 @@ from pathlib import Path
 import filelock
 import pytest
 
-from verify.toolchain import cache
+from verify.toolchain import cache, cache_entry
 from verify.toolchain.cache import cache_folder, cached, clean_cache, digest, trim_cache
 
 BUILDER = """
@@ -39,9 +39,9 @@ KEY = "a" * 32
 
 def leave() -> None:
     """As the end of a process lets go of what it has used."""
-    for held in cache._held.values():
+    for held in cache_entry._held.values():
         os.close(held)
-    cache._held.clear()
+    cache_entry._held.clear()
 
 
 @pytest.fixture(autouse=True)

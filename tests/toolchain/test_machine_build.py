@@ -14,8 +14,6 @@ from verify.system.guard import guarded
 from verify.system.resources import resource_folder
 from verify.toolchain.machine_build import (
     FOLDERS,
-    MachineBuildError,
-    _closure,
     _compile_all,
     _Plan,
     compile_commands,
@@ -23,6 +21,7 @@ from verify.toolchain.machine_build import (
     machine_warnings,
     warnings_beside,
 )
+from verify.toolchain.machine_sources import MachineBuildError, closure
 from verify.toolchain.toolchain import find_toolchain
 
 TESTS = Path(__file__).resolve().parent.parent
@@ -45,7 +44,7 @@ def test_an_include_that_the_build_cannot_follow_is_rejected(tmp_path: Path, lin
     source = tmp_path / "a.cpp"
     source.write_text(f"#include <vector>\n{line}\n")
     with pytest.raises(MachineBuildError, match="only a plain #include"):
-        _closure(source, tmp_path)
+        closure(source, tmp_path)
 
 
 def test_the_machine_has_only_plain_includes() -> None:
@@ -53,7 +52,7 @@ def test_the_machine_has_only_plain_includes() -> None:
     root = resource_folder("machine")
     sources = [file for folder in FOLDERS for file in (root / folder).glob("*.cpp")]
     assert len(sources) > 50
-    assert all(len(_closure(source, root)) >= 2 for source in sources)
+    assert all(len(closure(source, root)) >= 2 for source in sources)
 
 
 def test_the_machine_compiles_without_a_warning() -> None:

@@ -21,7 +21,8 @@ from verify.system.resources import resource_folder
 from verify.toolchain.cache import cached, digest
 from verify.wire.expected import expected_bytes, interval_keys, ordered_keys
 from verify.wire.fills import fill_table
-from verify.wire.pack import CaseFiles, PackError, case_bytes, placement, read_output, value_text, write_pack
+from verify.wire.output import read_output
+from verify.wire.pack import CaseFiles, PackError, case_bytes, placement, value_text, write_pack
 from verify.wire.run import FILLS, Fill, Fills, Run
 
 READER = Path(__file__).parents[1] / "harness" / "host_reader.cpp"

@@ -12,7 +12,7 @@ from verify.contract.returned import ReturnedError, mapping
 from verify.finding.finding import Finding
 from verify.finding.kind import FaultKind
 from verify.oracle.expectation import Quantity, encoded
-from verify.wire.pack import RunOutput
+from verify.wire.output import RunOutput
 from verify.wire.run import Run
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from verify.check.drift import first_apart
 from verify.check.judge import judge_output
+from verify.check.launch_faults import FAULT, broken_sweep, fault_findings
 from verify.check.matrix import cases_for, matrix
 from verify.check.native import not_done
 from verify.check.refusals import refusal_findings, refusal_runs
@@ -33,12 +34,9 @@ from verify.wire.run import Fill, Fills, Run
 STREAM_ROUNDS = 4
 """How often the two streams run the call, alternating which is first."""
 
-_FAULT = re.compile(r"pass=(\d+) call=(\d+) calls=(\d+) failed=(\S+) returned=(\S+)")
 _HARNESS_KERNEL = re.compile(r"kernel verify::\w+\([^()]*\)")
 """The late producer's name in the CPU device's records."""
 
-_REPORTED = "a runtime call that fails inside the launcher makes it return an error"
-_RECOVERED = "after a failed call, the next call on good input succeeds"
 _IN_STREAM = "the entry's work runs on the caller's stream, after all work already in it"
 _STREAMS = "concurrent calls on two streams, or from two threads, share no workspace and no other state"
 
@@ -219,10 +217,10 @@ def _judge(
         return Outcome.inconclusive("launch", name, fixture, str(error))
     for run in runs.refused:
         findings += refusal_findings(subject, ran[run.id], repeat)
-    faults = [m for line in sweep.faults.get(runs.swept.id, ()) if (m := _FAULT.fullmatch(line.strip()))]
+    faults = [m for line in sweep.faults.get(runs.swept.id, ()) if (m := FAULT.fullmatch(line.strip()))]
     findings += fault_findings(subject, runs.swept, faults, repeat)
     if swept.result.status in (RunStatus.FAULT, RunStatus.TIMEOUT):
-        findings.append(_broken_sweep(subject, swept, faults, repeat))
+        findings.append(broken_sweep(subject, swept, faults, repeat))
     calls = max((int(m[3]) for m in faults), default=0)
     if not findings and not calls:
         why = swept.result.error or "the interposer saw no call of the launcher"
@@ -255,47 +253,3 @@ def _ordinary_findings(subject: Subject, ran: Ran, repeat: str) -> list[Finding]
             )
         )
     return [replace(f, details=(*f.details, ("mode", run.mode))) for f in findings]
-
-
-def _broken_sweep(subject: Subject, swept: Ran, faults: Sequence[re.Match[str]], repeat: str) -> Finding:
-    """The process crashed or hung after a failed call, or could not continue."""
-    last = f"after {faults[-1][4]} was made to fail (call {faults[-1][2]})" if faults else "at the first call"
-    return Finding(
-        "launch",
-        subject.contract.name,
-        swept.run.case.id,
-        FaultKind.FAULT_AFTER_ERROR,
-        f"{last}: {swept.result.error}",
-        _RECOVERED,
-        where=f"run {swept.run.id}",
-        repeat=repeat,
-    )
-
-
-def fault_findings(subject: Subject, run: Run, faults: Sequence[re.Match[str]], repeat: str) -> list[Finding]:
-    """A finding for each failed call that was not reported, and for a launcher that stays broken."""
-    findings: list[Finding] = []
-    for fault in faults:
-        turn, call, calls, failed, returned = fault.groups()
-        clean = failed == "-"
-        if clean == (returned == "cudaSuccess"):
-            continue
-        kind = FaultKind.NO_RECOVERY if clean else FaultKind.SWALLOWED
-        seen = (
-            f"with no call failing, the launcher returned {returned} after the sweep"
-            if clean
-            else f"{failed}, call {call} of {calls}, failed and the launcher returned cudaSuccess"
-        )
-        findings.append(
-            Finding(
-                "launch",
-                subject.contract.name,
-                run.case.id,
-                kind,
-                seen,
-                _RECOVERED if clean else _REPORTED,
-                where=f"pass {turn}, runtime call {call}",
-                repeat=repeat,
-            )
-        )
-    return findings

@@ -27,7 +27,7 @@ from verify.device.watched_program import NoProgramError, signal_name
 from verify.system.exit_code import ExitCode
 from verify.system.progress import Progress
 from verify.toolchain.compile import BuildError
-from verify.toolchain.machine_build import MachineBuildError
+from verify.toolchain.machine_sources import MachineBuildError
 from verify.toolchain.toolchain import ToolchainError
 
 CUT_SHORT = "cut short"

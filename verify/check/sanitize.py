@@ -17,20 +17,17 @@ from functools import partial
 
 from verify.check.carried import MOST_SEARCHES, Carried, find_carried, record_key
 from verify.check.matrix import matrix, runs_for
-from verify.check.place import place_of
-from verify.check.showing import SCHEDULE
 from verify.check.subject import Subject, run_seconds
 from verify.check.suppress import suppressions_of, unsuppressed
+from verify.check.tool_findings import SANITIZER, distinct_faults, record_finding
 from verify.device.cpu import ALSO, SEED
 from verify.device.interface import Capability, Execution, RunStatus, Tool, ToolRecord
-from verify.finding.finding import Finding, Outcome, Severity, Verdict
+from verify.finding.finding import Outcome, Verdict
 from verify.wire.run import Run
 
 PROCESSES = max(2, min(8, os.cpu_count() or 2))
 """Suspects repeated concurrently, over all tools: most of a tool's time is its startup."""
 
-SANITIZER = "compute-sanitizer"
-"""The key of the tools' version among a device's versions; the CPU device has none."""
 
 SLOWDOWN = 2.5
 """The time limit of a run under a tool as a multiple of a native run's."""
@@ -41,15 +38,6 @@ FEW_RECORDS, MOST_RECORDS = 500, 2_000
 Racecheck gives a record for each byte, so one missing barrier can print gigabytes; the summary line still
 counts all, and a log with fewer records than its summary counts is never clean.
 """
-
-_DEAD = "the contract declares these bytes dead: an element outside live=, or padding between rows"
-
-PROMISED: Mapping[Tool, str] = {
-    "memcheck": "no byte outside a buffer is accessed; under the strict rule no dead byte either",
-    "initcheck": "nothing depends on unwritten memory",
-    "racecheck": "two threads access the same byte, one of them writing, only with a barrier in between",
-    "synccheck": "every thread that a barrier or mask includes reaches it",
-}
 
 
 def check_tools(subject: Subject, tools: Sequence[Tool]) -> list[Outcome]:
@@ -231,7 +219,7 @@ def _judge(
     """
     own = {run.id for run in runs}
     findings = [
-        _finding(subject, tool, None, found.run, found.record, {}, seed, found.detail)
+        record_finding(subject, tool, None, found.run, found.record, {}, seed, found.detail)
         for found in carried
         if found.run.id in own
     ]
@@ -242,7 +230,9 @@ def _judge(
         result = execution.results[run.id]
         records = [] if execution is batch else _records(tool, execution)
         bases = execution.buffers.get(run.id, {})
-        findings += [_finding(subject, tool, fixture, run, r, bases, seed) for r in distinct_faults(records)]
+        findings += [
+            record_finding(subject, tool, fixture, run, r, bases, seed) for r in distinct_faults(records)
+        ]
         if result.status is RunStatus.LEFT_OUT:
             short.append(result.error)
         elif result.status is RunStatus.REFUSED_MEMORY:
@@ -266,64 +256,3 @@ def _judge(
 
 def _of(runs: Sequence[Run], executions: Mapping[str, Execution]) -> list[Execution]:
     return [executions[run.id] for run in runs]
-
-
-def distinct_faults(records: Iterable[ToolRecord]) -> list[ToolRecord]:
-    """The records without those that follow from others.
-
-    A racecheck analysis record sums up hazard records, so it is dropped if there is one at its line. A failed
-    CUDA call after an invalid access is a consequence of that access.
-    """
-    listed = list(records)
-    hazards = {r.source for r in listed if "hazard" in r.kind}
-    located = any(r.source is not None for r in listed)
-    return [
-        r
-        for r in listed
-        if not (r.kind == "race" and r.source in hazards)
-        and not (located and r.source is None and "CUDA API call" in r.kind)
-    ]
-
-
-def _finding(
-    subject: Subject,
-    tool: Tool,
-    fixture: str | None,
-    run: Run,
-    record: ToolRecord,
-    bases: Mapping[str, int],
-    seed: int,
-    *more: tuple[str, str],
-) -> Finding:
-    """fixture: the one that reproduces it, None if all are needed. bases: the run's buffer addresses."""
-    where = f"thread {record.thread} of block {record.block}" if record.block and record.thread else ""
-    called = [("called at", ", from ".join(map(str, record.inlined_at)))] if record.inlined_at else []
-    scheduled = [(SCHEDULE, str(seed))] if seed else []
-    details = [
-        *more,
-        *scheduled,
-        *called,
-        *((f"access {number}", text) for number, text in enumerate(record.accesses, 1)),
-    ]
-    if record.address:
-        details.append(("address", place_of(run.case, bases, record.address) or record.address))
-    chosen = f" -k {fixture}" if fixture else ""
-    if version := subject.device.info().versions.get(SANITIZER):
-        details.append(("tool", f"{SANITIZER} {version}"))
-    return Finding(
-        tool,
-        subject.contract.name,
-        run.case.id,
-        record.kind,
-        _DEAD if "no registered live region" in record.message else record.message,
-        PROMISED[tool],
-        severity=Severity(record.severity),
-        source=record.source,
-        function=record.function,
-        where=where,
-        repeat=(
-            f"python -m verify sanitize --tool {tool} {subject.argument}{chosen} "
-            f"--device {subject.device.name}{f' --seeds {seed + 1}' if seed else ''}"
-        ),
-        details=tuple(details),
-    )

@@ -14,7 +14,7 @@ from verify.device.cpu import SEED
 from verify.device.interface import RunStatus
 from verify.finding.finding import Finding
 from verify.finding.kind import FaultKind
-from verify.wire.pack import RunOutput, read_output
+from verify.wire.output import RunOutput, read_output
 from verify.wire.run import Run
 
 SEEDS = (1, 2, 3)

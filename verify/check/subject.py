@@ -16,7 +16,8 @@ from verify.device.interface import Capability, Device, Execution, Job, RunResul
 from verify.fixture.resolve import PlanQuery, ResolvedFixture
 from verify.fixture.schema import Fixture
 from verify.oracle.expectation import Quantity, expect
-from verify.wire.pack import CaseFiles, RunOutput, read_output, write_pack
+from verify.wire.output import RunOutput, read_output
+from verify.wire.pack import CaseFiles, write_pack
 from verify.wire.run import Run
 
 RUN_SECONDS = "VERIFY_RUN_SECONDS"

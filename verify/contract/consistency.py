@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from verify.contract.default_profiles import DEFAULT_PROFILES
@@ -18,85 +19,110 @@ _ARCHITECTURE = re.compile(r"sm_(8\d|9\d|1\d\d)[af]?")
 _SIZE_OF = re.compile(r"bytes\((\w+)\)")
 
 
-def contradictions(contract: Contract, path: Path) -> Iterator[str]:
-    """One line, with file and field, for each name that a field uses and the contract does not define."""
-    buffers = [b.name for b in contract.buffers]
-    symbols = [s.name for s in contract.declared_symbols]
-    values = value_names(contract)
-    profiles = [p.name for p in contract.profiles or DEFAULT_PROFILES]
+@dataclass(frozen=True)
+class _Names:
+    """The names that a contract defines, and errors about names that it does not."""
 
-    def missing(field: str, names: Iterable[str], known: Iterable[str]) -> Iterator[str]:
+    path: Path
+    buffers: list[str]
+    symbols: list[str]
+    values: list[str]
+
+    def missing(self, field: str, names: Iterable[str], known: Iterable[str]) -> Iterator[str]:
         for name in names:
             if name not in known:
-                yield f"{path}: {field}: {name!r} is not one of {', '.join(known)}"
+                yield f"{self.path}: {field}: {name!r} is not one of {', '.join(known)}"
 
-    def unknown(field: str, expressions: Iterable[object], known: Iterable[str] = values) -> Iterator[str]:
+    def unknown(
+        self, field: str, expressions: Iterable[object], known: Iterable[str] | None = None
+    ) -> Iterator[str]:
         for expression in expressions:
             if not isinstance(expression, str):
                 continue  # a number, or a function of the case
             try:
-                yield from missing(field, sorted(names_in(expression)), known)
+                names = sorted(names_in(expression))
+                yield from self.missing(field, names, self.values if known is None else known)
             except ExpressionError as error:
-                yield f"{path}: {field}: {error}"
+                yield f"{self.path}: {field}: {error}"
 
-    def argument(field: str, argument: object, *more: str) -> Iterator[str]:
+    def argument(self, field: str, argument: object, *more: str) -> Iterator[str]:
         if isinstance(argument, str) and (sized := _SIZE_OF.fullmatch(argument)):
-            yield from missing(field, [sized[1]], buffers)
+            yield from self.missing(field, [sized[1]], self.buffers)
         else:
-            yield from unknown(field, [argument], [*buffers, *values, *more])
+            yield from self.unknown(field, [argument], [*self.buffers, *self.values, *more])
 
+
+def contradictions(contract: Contract, path: Path) -> Iterator[str]:
+    """One line, with file and field, for each name that a field uses and the contract does not define."""
+    names = _Names(
+        path,
+        [b.name for b in contract.buffers],
+        [s.name for s in contract.declared_symbols],
+        value_names(contract),
+    )
     for symbol in contract.declared_symbols:
-        yield from unknown(f"{symbol.name}: default", [symbol.default])
+        yield from names.unknown(f"{symbol.name}: default", [symbol.default])
     for buffer in contract.buffers:
-        if isinstance(buffer.dtype, DtypeChoice):
-            yield from missing(f"{buffer.name}: dtype", [buffer.dtype.symbol], symbols)
-            yield from missing(f"{buffer.name}: dtype", buffer.dtype.choices, list(FORMATS))
-        else:
-            yield from missing(f"{buffer.name}: dtype", [buffer.dtype], list(FORMATS))
-        yield from unknown(f"{buffer.name}: shape", buffer.shape)
-        yield from unknown(f"{buffer.name}: strides", buffer.strides or ())
-        yield from unknown(f"{buffer.name}: given", [buffer.given], symbols)
-        yield from _held_optional(contract, buffer, path)
-        if buffer.align < 1 or buffer.align & buffer.align - 1:
-            yield f"{path}: {buffer.name}: align: must be a power of two, is {buffer.align}"
-        formats = (buffer.dtype,) if isinstance(buffer.dtype, str) else buffer.dtype.choices
-        for name in formats:
-            if name in FORMATS and buffer.align < (size := FORMATS[name].itemsize):
-                yield f"{path}: {buffer.name}: align: is {buffer.align}, but one {name} has {size} bytes"
+        yield from _buffer_errors(contract, buffer, names)
     for part in contract.intermediates:
-        yield from missing(f"{part.name}: dtype", [part.dtype], list(FORMATS))
-        yield from unknown(f"{part.name}: shape", part.shape)
-        yield from unknown(f"{part.name}: offset", [part.offset])
-    yield from missing("exact", (profile for profile, _ in contract.exact), profiles)
-    yield from missing("pinned", contract.pinned, symbols)
-    yield from unknown("pinned", contract.pinned.values())
-    yield from missing("captured_at", contract.captured_at, symbols)
-    yield from unknown("captured_at", contract.captured_at.values())
-    yield from missing("row_reads", contract.row_reads, buffers)
-    yield from unknown("row_reads", contract.row_reads.values())
-    structs = [e.struct for e in contract.entries if isinstance(e, Launcher) and e.struct is not None]
-    yield from unknown("instantiations", contract.instantiations.values())
-    if contract.plan is not None:
-        yield from missing("plan: promised", contract.plan.promised, contract.plan.fields)
-        yield from unknown("plan: promised", contract.plan.promised.values())
-    for refusal in contract.refusals:
-        yield from missing(f"refusal {refusal.name}", refusal.null, [*buffers, *structs])
-        yield from missing(f"refusal {refusal.name}", (*refusal.misalign, *refusal.shrink), buffers)
-        yield from missing(f"refusal {refusal.name}: symbols", refusal.symbols, symbols)
-        yield from unknown(f"refusal {refusal.name}: symbols", refusal.symbols.values())
-    for entry in contract.entries:
-        for given in entry.args.values() if isinstance(entry.args, Mapping) else entry.args:
-            yield from argument(f"{entry.function}: args", given, "stream")
-        if not isinstance(entry, Launcher):
-            yield from unknown(f"{entry.function}: geometry", (*entry.grid, *entry.block, entry.shared))
-    if contract.plan is not None:
-        for given in contract.plan.args or ():
-            yield from argument(f"{contract.plan.function}: args", given, SM_COUNT)
+        yield from names.missing(f"{part.name}: dtype", [part.dtype], list(FORMATS))
+        yield from names.unknown(f"{part.name}: shape", part.shape)
+        yield from names.unknown(f"{part.name}: offset", [part.offset])
+    profiles = [p.name for p in contract.profiles or DEFAULT_PROFILES]
+    yield from names.missing("exact", (profile for profile, _ in contract.exact), profiles)
+    yield from names.missing("pinned", contract.pinned, names.symbols)
+    yield from names.unknown("pinned", contract.pinned.values())
+    yield from names.missing("captured_at", contract.captured_at, names.symbols)
+    yield from names.unknown("captured_at", contract.captured_at.values())
+    yield from names.missing("row_reads", contract.row_reads, names.buffers)
+    yield from names.unknown("row_reads", contract.row_reads.values())
+    yield from names.unknown("instantiations", contract.instantiations.values())
+    yield from _call_errors(contract, names)
     if not contract.architectures:
         yield f"{path}: architectures: is empty, so nothing would be verified"
     for architecture in contract.architectures:
         if not _ARCHITECTURE.fullmatch(architecture):
             yield f"{path}: architectures: {architecture!r} is not sm_80 or later"
+
+
+def _buffer_errors(contract: Contract, buffer: Buffer, names: _Names) -> Iterator[str]:
+    if isinstance(buffer.dtype, DtypeChoice):
+        yield from names.missing(f"{buffer.name}: dtype", [buffer.dtype.symbol], names.symbols)
+        yield from names.missing(f"{buffer.name}: dtype", buffer.dtype.choices, list(FORMATS))
+    else:
+        yield from names.missing(f"{buffer.name}: dtype", [buffer.dtype], list(FORMATS))
+    yield from names.unknown(f"{buffer.name}: shape", buffer.shape)
+    yield from names.unknown(f"{buffer.name}: strides", buffer.strides or ())
+    yield from names.unknown(f"{buffer.name}: given", [buffer.given], names.symbols)
+    yield from _held_optional(contract, buffer, names.path)
+    if buffer.align < 1 or buffer.align & buffer.align - 1:
+        yield f"{names.path}: {buffer.name}: align: must be a power of two, is {buffer.align}"
+    formats = (buffer.dtype,) if isinstance(buffer.dtype, str) else buffer.dtype.choices
+    for name in formats:
+        if name in FORMATS and buffer.align < (size := FORMATS[name].itemsize):
+            yield f"{names.path}: {buffer.name}: align: is {buffer.align}, but one {name} has {size} bytes"
+
+
+def _call_errors(contract: Contract, names: _Names) -> Iterator[str]:
+    """Errors of the plan, the refusals and the entries."""
+    if contract.plan is not None:
+        yield from names.missing("plan: promised", contract.plan.promised, contract.plan.fields)
+        yield from names.unknown("plan: promised", contract.plan.promised.values())
+    structs = [e.struct for e in contract.entries if isinstance(e, Launcher) and e.struct is not None]
+    for refusal in contract.refusals:
+        at = f"refusal {refusal.name}"
+        yield from names.missing(at, refusal.null, [*names.buffers, *structs])
+        yield from names.missing(at, (*refusal.misalign, *refusal.shrink), names.buffers)
+        yield from names.missing(f"{at}: symbols", refusal.symbols, names.symbols)
+        yield from names.unknown(f"{at}: symbols", refusal.symbols.values())
+    for entry in contract.entries:
+        for given in entry.args.values() if isinstance(entry.args, Mapping) else entry.args:
+            yield from names.argument(f"{entry.function}: args", given, "stream")
+        if not isinstance(entry, Launcher):
+            yield from names.unknown(f"{entry.function}: geometry", (*entry.grid, *entry.block, entry.shared))
+    if contract.plan is not None:
+        for given in contract.plan.args or ():
+            yield from names.argument(f"{contract.plan.function}: args", given, SM_COUNT)
 
 
 def _held_optional(contract: Contract, buffer: Buffer, path: Path) -> Iterator[str]:

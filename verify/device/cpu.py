@@ -33,7 +33,8 @@ from verify.device.program import (
 from verify.device.sanitizer.tripwire import Tripwires
 from verify.device.session import Command, ProcessEnd, Session, harness_command, run_session
 from verify.system.progress import Progress
-from verify.toolchain.machine_build import MachineBuildError, machine_library
+from verify.toolchain.machine_build import machine_library
+from verify.toolchain.machine_sources import MachineBuildError
 from verify.toolchain.toolchain import find_toolchain
 
 MULTIPROCESSORS = {"sm_80": 108, "sm_90": 132}

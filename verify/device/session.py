@@ -10,17 +10,16 @@ process.
 from __future__ import annotations
 
 import contextlib
-import re
 import selectors
 import signal
 import subprocess
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from verify.device.interface import Job, RunResult, RunStatus
+from verify.device.markers import TAIL_LINES, ProcessState
 from verify.system.guard import guarded
 from verify.system.process_group import end_group
 from verify.system.progress import Progress
@@ -33,12 +32,6 @@ LOOK_AGAIN_SECONDS = 1.0
 
 AFTER_A_HANG = 6
 """After a run hung, the limit of the session's other runs is divided by this: the finding is made."""
-
-TAIL_LINES = 40
-
-_MARKER = re.compile(r"@(begin|launched|done|error|refused|fault|buffer) (\S+)(?: (.*))?$")
-_KERNELS = re.compile(r"\bkernels=(\d+)")
-_NO_MEMORY = re.compile(r"^no memory: needs (\d+) bytes of device memory, (\d+) are free")
 
 
 @dataclass(frozen=True)
@@ -94,64 +87,6 @@ class Session:
     buffers: Mapping[str, Mapping[str, int]]
     processes: tuple[ProcessEnd, ...]
     seconds: float
-
-
-@dataclass
-class _Progress:
-    """The state of one process according to its markers so far.
-
-    since: when the current run began. took: seconds of successful runs, not yet passed on. limit: seconds
-    that the current run may take.
-    """
-
-    wanted: frozenset[str]
-    begun: list[str] = field(default_factory=list)
-    current: str | None = None
-    kernels: dict[str, int] = field(default_factory=dict)
-    faults: dict[str, list[str]] = field(default_factory=dict)
-    buffers: dict[str, dict[str, int]] = field(default_factory=dict)
-    ends: dict[str, tuple[RunStatus, str]] = field(default_factory=dict)
-    tail: deque[str] = field(default_factory=lambda: deque(maxlen=TAIL_LINES))
-    given_up: str = ""
-    since: float = 0.0
-    took: list[tuple[str, float]] = field(default_factory=list)
-    limit: float = 0.0
-
-    def read(self, line: str) -> bool:
-        """Process one line of output; returns whether it was a marker of a run of this process."""
-        marker = _MARKER.search(line)
-        if marker is None or marker[2] not in self.wanted:
-            if line.strip():
-                self.tail.append(line)
-            return False
-        word, run, text = marker[1], marker[2], marker[3] or ""
-        if word == "begin":
-            self.begun.append(run)
-            self.current, self.since = run, time.monotonic()
-        elif word == "launched":
-            count = _KERNELS.search(text)
-            self.kernels[run] = int(count[1]) if count else 0
-        elif word == "buffer":
-            name, _, address = text.rpartition(" ")
-            if address.isdecimal():
-                self.buffers.setdefault(run, {})[name] = int(address)
-        elif word == "fault":
-            self.faults.setdefault(run, []).append(text)
-        elif word == "error":
-            if found := _NO_MEMORY.match(text):
-                needed, free = (int(number) / 1e9 for number in found.groups())
-                missing = f"needs {needed:.1f} GB of device memory, {free:.1f} GB are free"
-                self.ends[run] = (RunStatus.REFUSED_MEMORY, missing)
-            else:
-                self.ends[run] = (RunStatus.FAULT, text)
-            self.current = None
-        elif word == "refused":
-            self.ends[run] = (RunStatus.DONE, text)
-        else:
-            self.ends.setdefault(run, (RunStatus.DONE, ""))
-            self.current = None
-            self.took.append((run, time.monotonic() - self.since))
-        return True
 
 
 def harness_command(job: Job, runs: Sequence[str], *, regions: bool = True) -> tuple[str, ...]:
@@ -212,9 +147,9 @@ def run_session(
 
 def _one_process(
     job: Job, index: int, pending: Sequence[str], command: Command, limit: float, progress: Progress | None
-) -> tuple[ProcessEnd, _Progress]:
+) -> tuple[ProcessEnd, ProcessState]:
     """Start one process, read its markers until it ends or times out, and end its whole group."""
-    state = _Progress(frozenset(pending))
+    state = ProcessState(frozenset(pending))
     stderr = job.out / f"process-{index}.stderr"
     started = time.monotonic()
     with stderr.open("wb") as errors:
@@ -247,7 +182,7 @@ def _one_process(
 
 def _follow(
     process: subprocess.Popen[bytes],
-    state: _Progress,
+    state: ProcessState,
     limit: float,
     job: Job,
     progress: Progress | None,
@@ -297,7 +232,7 @@ def _follow(
     return False
 
 
-def _charge(job: Job, end: ProcessEnd, state: _Progress, results: dict[str, RunResult]) -> None:
+def _charge(job: Job, end: ProcessEnd, state: ProcessState, results: dict[str, RunResult]) -> None:
     """Record the results of the runs that this process settled, and charge the run in which it failed."""
     for run, (status, text) in state.ends.items():
         output: Path | None = job.out / f"{run}.out"

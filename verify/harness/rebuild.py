@@ -14,7 +14,8 @@ from pathlib import Path
 
 from verify.contract.discovery import source_file
 from verify.contract.model import Contract
-from verify.harness.build import Build, compile_command, core_object, link_command, write_source
+from verify.harness.build import Build, core_object, write_source
+from verify.harness.commands import compile_command, link_command
 from verify.toolchain.cache import cached, digest
 from verify.toolchain.compile import BuildError, Command, compile_folder, run_compiler
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from verify.contract.model import Contract
 from verify.device.elf import read_program, sections_of
 from verify.device.fat_binary import images
-from verify.harness.build import compile_command, write_source
+from verify.harness.build import write_source
+from verify.harness.commands import compile_command
 from verify.toolchain.compile import compile_folder, run_compiler
 from verify.toolchain.toolchain import Toolchain
 

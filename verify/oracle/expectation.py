@@ -10,7 +10,8 @@ import numpy as np
 from verify.contract.formats import encode, format_of
 from verify.contract.model import Case
 from verify.contract.returned import array
-from verify.oracle.tracked import Tracked, in_range, overflow_limit
+from verify.oracle.arithmetic import overflow_limit
+from verify.oracle.tracked import Tracked, in_range
 
 
 class OracleError(ValueError):

@@ -21,15 +21,8 @@ from verify.device.interface import DeviceInfo
 from verify.device.sanitizer.options import arguments
 from verify.finding.finding import Finding, Outcome, Severity
 from verify.finding.kind import HANGS
-from verify.harness.build import (
-    FIXED_FLAGS,
-    WRAPPED,
-    Build,
-    architecture_flags,
-    copy_headers,
-    include_folders,
-    other_flags,
-)
+from verify.harness.build import Build, copy_headers
+from verify.harness.commands import FIXED_FLAGS, WRAPPED, architecture_flags, include_folders, other_flags
 from verify.harness.render import render
 from verify.oracle.expectation import OracleError, Quantity, expect
 from verify.system.publish import publish_folder

@@ -19,11 +19,12 @@ import re
 import shutil
 import stat
 import tempfile
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import filelock
+
+from verify.toolchain.cache_entry import CONTENTS, STAMP, contents_of, is_hit, state_lock, usable_folder
 
 DEFAULT_LIMIT_BYTES = 4 << 30
 """Least recently used entries are deleted beyond this size; VERIFY_CACHE_BYTES sets another limit."""
@@ -34,13 +35,9 @@ KINDS = (
 )
 """Folders of the cache. Anything else in it is left alone."""
 
-_STAMP, _CONTENTS = ".used", ".contents"
 _ENTRY = re.compile(r"[0-9a-f]{32}")
 _PARTIAL = re.compile(r"([0-9a-f]{32})\.\w+\.partial")
 
-_state = threading.Lock()
-_held: dict[Path, int] = {}
-_known: dict[Path, list[tuple[object, ...]]] = {}
 _tidied: set[Path] = set()
 
 
@@ -71,18 +68,18 @@ def cached(kind: str, key: str, build: Callable[[Path], None]) -> tuple[Path, bo
     """
     assert kind in KINDS and _ENTRY.fullmatch(key), (kind, key)
     limit = limit_bytes()  # report a wrong setting at once, not when the cache is next trimmed
-    root = _usable(cache_folder())
-    folder, locks = _usable(root / kind), _usable(root / "locks")
+    root = usable_folder(cache_folder())
+    folder, locks = usable_folder(root / kind), usable_folder(root / "locks")
     entry = folder / key
-    with _state:
+    with state_lock:
         first = root not in _tidied
         _tidied.add(root)
-    if _hit(entry):
+    if is_hit(entry):
         if first:
             trim_cache(entry, limit)
         return entry, True
     with filelock.FileLock(locks / f"{kind}-{key}.lock"):
-        if _hit(entry):
+        if is_hit(entry):
             return entry, True
         for left in folder.glob(f"{key}.*.partial"):  # the lock's holder is the only builder
             _delete(left)
@@ -91,13 +88,13 @@ def cached(kind: str, key: str, build: Callable[[Path], None]) -> tuple[Path, bo
         partial = Path(tempfile.mkdtemp(prefix=f"{key}.", suffix=".partial", dir=folder))
         try:
             build(partial)
-            (partial / _CONTENTS).write_text(json.dumps(_contents(partial)))
-            (partial / _STAMP).touch()
+            (partial / CONTENTS).write_text(json.dumps(contents_of(partial)))
+            (partial / STAMP).touch()
             partial.rename(entry)
         except BaseException:
             _delete(partial)
             raise
-        if not _hit(entry):
+        if not is_hit(entry):
             raise ValueError(f"{entry}: files changed while being built: set VERIFY_CACHE to another folder")
     trim_cache(entry, limit)
     return entry, False
@@ -141,97 +138,6 @@ def clean_cache() -> int:
     return sum(size for _, size, path in _entries() if _remove(path))
 
 
-def _usable(folder: Path) -> Path:
-    """Return the folder, created if missing. Raises ValueError if others may have written its contents."""
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        link, status = folder.lstat(), folder.stat()
-    except OSError as error:
-        raise ValueError(
-            f"the build cache {folder} cannot be used ({error.strerror}): set VERIFY_CACHE"
-        ) from None
-    if link.st_uid not in (os.geteuid(), 0) or status.st_uid != os.geteuid():
-        raise ValueError(f"the build cache {folder} belongs to another user: set VERIFY_CACHE")
-    if status.st_mode & stat.S_IWOTH:
-        raise ValueError(f"the build cache {folder} is writable by anybody: chmod o-w, or set VERIFY_CACHE")
-    return folder
-
-
-def _hit(entry: Path) -> bool:
-    """Whether the entry exists and is intact; if so, it is held for this process and its last use is now.
-
-    Raises ValueError if others may have written it.
-    """
-    try:
-        status = entry.lstat()
-    except OSError:
-        return False
-    if status.st_uid != os.geteuid() or (stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_IWOTH):
-        raise ValueError(f"{entry}: other users may have written it: delete it, or set VERIFY_CACHE")
-    if not stat.S_ISDIR(status.st_mode) or not _hold(entry):
-        return False
-    return _is_whole(entry)
-
-
-def _hold(entry: Path) -> bool:
-    """Keep the entry from being trimmed while this process runs; False if it is being removed right now."""
-    stamp = entry / _STAMP
-    with _state, contextlib.suppress(OSError):
-        if entry not in _held or not _is_open_at(_held[entry], stamp):
-            held = os.open(stamp, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-            try:
-                fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                if not _is_open_at(held, stamp):
-                    raise FileNotFoundError
-            except OSError:
-                os.close(held)
-                raise
-            if entry in _held:
-                os.close(_held[entry])
-            _held[entry] = held
-        with contextlib.suppress(OSError):
-            os.utime(_held[entry])
-        return True
-    return False
-
-
-def _is_open_at(descriptor: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.lstat())
-    except OSError:
-        return False
-
-
-def _is_whole(entry: Path) -> bool:
-    """Whether the entry's files are those that were built; they are read once, and again when changed."""
-    try:
-        listed = json.loads((entry / _CONTENTS).read_text())
-        seen = [(name, *_look(entry / name)) for name in sorted(listed)]
-        if _known.get(entry) == seen:
-            return True
-        whole = bool(_contents(entry, sorted(listed)) == listed)
-    except (OSError, ValueError, TypeError, AttributeError):
-        return False
-    if whole:
-        _known[entry] = seen
-    return whole
-
-
-def _look(file: Path) -> tuple[int, ...]:
-    status = file.lstat()
-    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & stat.S_IWOTH:
-        raise ValueError(f"{file}: not a file that this entry's build made")
-    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_mode
-
-
-def _contents(folder: Path, names: Iterable[str] | None = None) -> dict[str, str]:
-    """Digests of a folder's files by name."""
-    if names is None:
-        files = (file for file in folder.rglob("*") if file.is_file() and not file.is_symlink())
-        names = sorted(str(f.relative_to(folder)) for f in files if f.name not in (_STAMP, _CONTENTS))
-    return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
-
-
 def _kinds() -> Iterator[Path]:
     """The folders that hold entries, except links and other users' folders."""
     root = cache_folder()
@@ -252,7 +158,7 @@ def _entries() -> Iterator[tuple[float, int, Path]]:
 
 def _last_use(entry: Path) -> float:
     try:
-        return os.lstat(entry / _STAMP).st_mtime
+        return os.lstat(entry / STAMP).st_mtime
     except OSError:
         return entry.lstat().st_mtime
 
@@ -278,7 +184,7 @@ def _remove(entry: Path) -> bool:
     with _key_lock(entry.parent.name, entry.name) as free:
         if not free:
             return False
-        with contextlib.suppress(FileNotFoundError), open(entry / _STAMP, "rb") as stamp:
+        with contextlib.suppress(FileNotFoundError), open(entry / STAMP, "rb") as stamp:
             try:
                 fcntl.flock(stamp, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:

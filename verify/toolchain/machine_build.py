@@ -28,6 +28,7 @@ from verify.system.resources import resource_folder
 from verify.system.scratch import plain_link
 from verify.toolchain.cache import cached, digest, is_cached
 from verify.toolchain.compile import Compilers, StoppedError
+from verify.toolchain.machine_sources import MachineBuildError, closure
 from verify.toolchain.toolchain import Toolchain, find_toolchain
 
 LIBRARY = "libcudart.so.13"
@@ -70,18 +71,6 @@ FEW_FILES = 6
 
 _OWN_WARNING = re.compile(r"^.*/machine/.*\.[ch]pp:\d+:\d+: warning: .*$", re.MULTILINE)
 
-_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
-_UNFOLLOWED = re.compile(
-    rb'^[ \t]*(?:#|%:)[ \t]*include\b(?![ \t]*(?:"[^"\n]+"|<[^>\n]+>))[^\n]*|^[^\n]*__has_include[^\n]*'
-    rb"|^[ \t]*#[ \t]*(?:\\\n|/\*)[^\n]*|^[^\n]*\.incbin[^\n]*",
-    re.MULTILINE,
-)
-"""Ways to read a file that ``_INCLUDE`` does not match; the machine's sources may not use them."""
-
-
-class MachineBuildError(RuntimeError):
-    """The CPU device cannot be compiled here; the first line says why, the rest is the compiler's output."""
-
 
 def machine_library(progress: Progress | None = None) -> Path:
     """The path of ``libcudart.so.13``, compiled unless cached; the loader's path variables can hold it.
@@ -114,7 +103,7 @@ def machine_program(
     """
     source = source.resolve()  # the compiler runs in another folder
     plan = _plan(tuple(folders))
-    key = digest([*sorted(plan.keys.values()), *plan.identity, *_closure(source, plan.folder)])
+    key = digest([*sorted(plan.keys.values()), *plan.identity, *closure(source, plan.folder)])
 
     def build(entry: Path) -> None:
         objects = map(str, _compile_all(plan, progress))
@@ -182,7 +171,7 @@ def _planned(folders: tuple[str, ...]) -> _Plan:
     identity = (tools.gxx_version, *chosen, *STANDARD_HEADERS, processor())
     version = (include / "cuda_runtime_api.h").read_bytes()
     read: dict[Path, tuple[bytes, list[Path]]] = {}
-    keys = {source: digest([*identity, version, *_closure(source, folder, read)]) for source in sources}
+    keys = {source: digest([*identity, version, *closure(source, folder, read)]) for source in sources}
     return _Plan(tools, folder, flags, identity, keys)
 
 
@@ -216,33 +205,6 @@ def _cuda_include(tools: Toolchain) -> Path:
             "or install the CUDA toolkit 13"
         )
     return include
-
-
-def _closure(
-    source: Path, root: Path, read: dict[Path, tuple[bytes, list[Path]]] | None = None
-) -> list[bytes]:
-    """The names and texts of a source file and of all that it includes with quotes, transitively.
-
-    read: files read before, with their includes, since nearly all sources share their headers.
-    """
-    read = {} if read is None else read
-    seen: set[Path] = set()
-    waiting = [source]
-    while waiting:
-        file = waiting.pop()
-        if file in seen:
-            continue
-        seen.add(file)
-        if file not in read:
-            text = file.read_bytes()
-            if unfollowed := _UNFOLLOWED.search(text):
-                line = unfollowed[0].decode(errors="replace").strip()
-                raise MachineBuildError(f"{file}: {line!r}: the build follows only a plain #include")
-            names = [name.decode() for name in _INCLUDE.findall(text)]
-            beside = {os.path.normpath(start / name) for name in names for start in (file.parent, root)}
-            read[file] = (text, [Path(path) for path in beside if os.path.isfile(path)])
-        waiting += read[file][1]
-    return [part for file in sorted(seen) for part in (os.path.relpath(file, root).encode(), read[file][0])]
 
 
 def _compile_all(plan: _Plan, progress: Progress | None) -> list[Path]:

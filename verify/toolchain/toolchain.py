@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import stat
 import subprocess
 import sysconfig
 from collections.abc import Iterator, Mapping
@@ -19,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from verify.system.publish import publish_folder
+from verify.toolchain.sanitizer_program import sanitizer_program
 
 Origin = Literal["pip", "system"]
 
@@ -170,16 +169,9 @@ def _find_cached(origin: Origin, _key: tuple[str, ...]) -> Toolchain:
     mine, others = (wheels, system) if origin == "pip" else (system, wheels)
     missing: dict[str, str] = {}
 
-    nvcc = _tool(mine, "nvcc")
-    version = _version(nvcc, r"release (\d+\.\d+)")
-    if nvcc is None:
-        missing["nvcc"] = (
-            f"nvcc is missing: pip install {' '.join(NVCC_WHEELS)}"
-            if origin == "pip"
-            else "nvcc is missing: install the CUDA toolkit 13 or put its nvcc on PATH"
-        )
-    elif int(version.partition(".")[0] or 0) < 13:
-        missing["nvcc"] = f"{nvcc} is release {version or 'unknown'}; 13.0 or later is needed"
+    nvcc, version, problem = _find_nvcc(mine, origin)
+    if problem:
+        missing["nvcc"] = problem
     root = nvcc.parent.parent if nvcc is not None else None
     if root is not None and not (root / "include" / "cuda_runtime.h").exists():
         real = _nvcc_home(nvcc) if nvcc is not None else root
@@ -188,10 +180,7 @@ def _find_cached(origin: Origin, _key: tuple[str, ...]) -> Toolchain:
 
     if root is not None:
         include = root / "include"
-        absent = [h for h in ("cuda_runtime.h", "crt/host_config.h") if not (include / h).exists()]
-        if not any((folder / "nv" / "target").exists() for folder in (include, include / "cccl")):
-            absent.append("nv/target")
-        if absent:
+        if absent := _absent_headers(include):
             wheels_needed = "nvidia-cuda-runtime nvidia-cuda-crt nvidia-cuda-cccl"
             missing["headers"] = f"{include} lacks {', '.join(absent)}: install {wheels_needed}"
     library = next(
@@ -212,7 +201,7 @@ def _find_cached(origin: Origin, _key: tuple[str, ...]) -> Toolchain:
         missing["g++"] = "g++ is missing: install the system's C++ compiler (apt install g++)"
 
     everywhere = [*wheels, *system]
-    sanitizer = _sanitizer(everywhere)
+    sanitizer = sanitizer_program(everywhere)
     sanitizer_version = _version(sanitizer, r"[Vv]ersion (\d+(?:\.\d+)+)")
     if sanitizer is None:
         missing["compute-sanitizer"] = (
@@ -239,6 +228,27 @@ def _find_cached(origin: Origin, _key: tuple[str, ...]) -> Toolchain:
     )
 
 
+def _absent_headers(include: Path) -> list[str]:
+    """The headers of a compile that an include folder lacks."""
+    absent = [h for h in ("cuda_runtime.h", "crt/host_config.h") if not (include / h).exists()]
+    if not any((folder / "nv" / "target").exists() for folder in (include, include / "cccl")):
+        absent.append("nv/target")
+    return absent
+
+
+def _find_nvcc(roots: list[Path], origin: Origin) -> tuple[Path | None, str, str]:
+    """nvcc, its version, and why it cannot be used, or empty."""
+    nvcc = _tool(roots, "nvcc")
+    version = _version(nvcc, r"release (\d+\.\d+)")
+    if nvcc is None:
+        wheels = f"nvcc is missing: pip install {' '.join(NVCC_WHEELS)}"
+        system = "nvcc is missing: install the CUDA toolkit 13 or put its nvcc on PATH"
+        return None, version, wheels if origin == "pip" else system
+    if int(version.partition(".")[0] or 0) < 13:
+        return nvcc, version, f"{nvcc} is release {version or 'unknown'}; 13.0 or later is needed"
+    return nvcc, version, ""
+
+
 def _find(origin: Origin) -> Toolchain:
     watched = ("PATH", "CUDA_HOME", "CUDA_PATH", "VERIFY_SANITIZER")
     return _find_cached(origin, tuple(os.environ.get(name, "") for name in watched))
@@ -246,59 +256,6 @@ def _find(origin: Origin) -> Toolchain:
 
 def _tool(roots: list[Path], name: str) -> Path | None:
     return next((root / "bin" / name for root in roots if (root / "bin" / name).is_file()), None)
-
-
-def _sanitizer(roots: list[Path]) -> Path | None:
-    """The compute-sanitizer executable itself (not the wheel's launcher script), made executable."""
-    given = os.environ.get("VERIFY_SANITIZER")
-    places: list[Path] = []
-    if given:
-        named = Path(given)
-        if named.is_file():
-            return _executable(named)
-        places.extend(sorted(named.rglob("compute-sanitizer/compute-sanitizer")) if named.is_dir() else [])
-        places.append(named / "compute-sanitizer")
-    for root in roots:
-        places.extend(
-            [
-                root / "compute-sanitizer/compute-sanitizer",
-                root / "extras/compute-sanitizer/compute-sanitizer",
-            ]
-        )
-        places.append(root / "bin" / "compute-sanitizer")
-    found = next((place for place in places if place.is_file()), None)
-    if found is None:
-        on_path = shutil.which("compute-sanitizer")
-        found = Path(on_path) if on_path else None
-    return _executable(found) if found is not None else None
-
-
-def _executable(tool: Path) -> Path | None:
-    """The tool with its executable bits set, or an executable copy; an unpacked wheel lacks the bits."""
-    mode = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
-    for file in (tool, *(p for p in tool.parent.iterdir() if p.name.startswith("TreeLauncher"))):
-        if file.is_file() and not os.access(file, os.X_OK):
-            try:
-                file.chmod(file.stat().st_mode | mode)
-            except OSError:
-                return _executable_copy(tool)
-    return tool
-
-
-def _executable_copy(tool: Path) -> Path | None:
-    """A copy of the tool's folder in the build cache, where it can be made executable."""
-    from verify.toolchain.cache import cache_folder
-
-    target = cache_folder() / "sanitizer" / re.sub(r"[^A-Za-z0-9]+", "_", str(tool.parent.resolve()))[-80:]
-    if not (target / tool.name).is_file():
-        partial = target.with_name(f"{target.name}.{os.getpid()}")
-        shutil.copytree(tool.parent, partial, ignore=shutil.ignore_patterns("docs"))
-        for file in partial.iterdir():
-            if file.is_file():
-                file.chmod(0o755)
-        if not publish_folder(partial, target):
-            shutil.rmtree(partial)
-    return target / tool.name if (target / tool.name).is_file() else None
 
 
 def _version(tool: Path | None, pattern: str) -> str:

@@ -21,7 +21,8 @@ from verify.contracts.attention.reference import (
     head_partials,
     invariant_partials,
 )
-from verify.oracle.tracked import ScoreChains, Tracked
+from verify.oracle.sums import ScoreChains
+from verify.oracle.tracked import Tracked
 
 
 @dataclass(frozen=True)

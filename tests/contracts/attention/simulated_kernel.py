@@ -13,7 +13,7 @@ import numpy as np
 
 from verify.contract.formats import round_to
 from verify.contracts.attention.reference import Head
-from verify.oracle.tracked import ScoreChains
+from verify.oracle.sums import ScoreChains
 
 F = np.float32
 Core = Literal["sm_80", "sm_90", "fma chain", "pairwise"]

@@ -22,17 +22,9 @@ import numpy as np
 
 from verify.contract.model import Case
 from verify.contracts.attention.reference import Head, attention_heads, softmax_scale
-from verify.oracle.tracked import (
-    APPROXIMATE,
-    F32,
-    TENSOR_CORE_STEP,
-    ScoreChains,
-    Tracked,
-    grid,
-    round_result,
-    sums_exactly,
-    tensor_core_scores,
-)
+from verify.oracle.arithmetic import APPROXIMATE, F32, TENSOR_CORE_STEP
+from verify.oracle.sums import ScoreChains, grid, sums_exactly, tensor_core_scores
+from verify.oracle.tracked import Tracked, round_result
 
 LOG2_E = np.log2(np.e)
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from verify.contract.model import Case
 from verify.contracts.attention.reference import attention_heads, softmax_scale
-from verify.oracle.tracked import grid
+from verify.oracle.sums import grid
 
 
 def attention_exactly(case: Case, quantity: str, index: tuple[int, ...]) -> mpmath.mpf:

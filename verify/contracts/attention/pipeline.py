@@ -12,7 +12,9 @@ import numpy as np
 from verify.contract.formats import FORMATS
 from verify.contract.model import Case
 from verify.contracts.attention.reference import band, is_broken, softmax_scale
-from verify.oracle.tracked import APPROXIMATE, F32, TENSOR_CORE_STEP, Tracked, gamma, grid, round_result
+from verify.oracle.arithmetic import APPROXIMATE, F32, TENSOR_CORE_STEP, gamma
+from verify.oracle.sums import grid
+from verify.oracle.tracked import Tracked, round_result
 
 _LIBRARY_ADDITIONS = 16
 """fp32 additions at the end of a product, of partial sums that the library may keep separately."""

@@ -6,7 +6,8 @@ import numpy as np
 
 from verify.contract.model import Case
 from verify.contracts.attention.reference import band, is_broken, softmax_scale
-from verify.oracle.tracked import Tracked, gamma
+from verify.oracle.arithmetic import gamma
+from verify.oracle.tracked import Tracked
 
 _DOUBLE = 2.0**-53
 

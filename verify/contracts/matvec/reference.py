@@ -16,16 +16,9 @@ import numpy as np
 
 from verify.contract.compared import Effect
 from verify.contract.model import Case
-from verify.oracle.tracked import (
-    TENSOR_CORE_STEP,
-    Arithmetic,
-    Tracked,
-    add,
-    exact,
-    grid,
-    multiply,
-    round_result,
-)
+from verify.oracle.arithmetic import TENSOR_CORE_STEP, Arithmetic
+from verify.oracle.sums import grid
+from verify.oracle.tracked import Tracked, add, exact, multiply, round_result
 
 F32 = Arithmetic("f32", flush=False)
 TENSOR = Arithmetic("f32")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from verify.contract.model import Case
-from verify.oracle.tracked import Tracked, gamma
+from verify.oracle.arithmetic import gamma
+from verify.oracle.tracked import Tracked
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from verify.device.interface import Availability, Device, Job, Tool
-from verify.harness.build import architecture_flags
+from verify.harness.commands import architecture_flags
 from verify.toolchain.cache import cached, digest
 from verify.toolchain.compile import BuildError, Command, compile_folder, run_compiler
 from verify.toolchain.toolchain import Toolchain, ToolchainError, find_toolchain
