@@ -204,7 +204,7 @@ class Bench:
             )
             assert target.device is not None
             right = _Right(target, ready, target.device)
-            # Once, for how long its runs take: a mutant that takes many times as long does not end.
+            # Measures the pace of its runs, by which a mutant that does not end is recognised.
             some = _only(ready, _likeliest(ready, ()))
             with tempfile.TemporaryDirectory(prefix="verify-right-") as scratch:
                 ask_checks(self._subject(some, right, Path(scratch) / "right"), ("compare",))
@@ -219,8 +219,8 @@ class Bench:
     def _ready_for(self, planted: Contract, mutant: Mutant, right: _Right) -> Prepared:
         """The mutant with the right kernel's cases, where its plan is the same.
 
-        Where its plan refuses a fixture that the right kernel takes, so that there are no cases, it is run on
-        the right kernel's: its launcher refuses them as well, which compare reports.
+        If its plan refuses a fixture that the right kernel accepts, there are no cases for that plan. The
+        mutant then runs on the right kernel's cases, and compare reports that its launcher refuses them.
         """
         build = self._build(planted, mutant, right)
         given = replace(right.ready, contract=planted, build=build)

@@ -208,11 +208,11 @@ def _require_clean(
     if unclean:
         first = unclean[0]
         more = f" and {len(unclean) - 1} more" if len(unclean) > 1 else ""
-        raise UncleanError(f"the right kernel is not clean, so no mutant is tried: {_told(first)}{more}")
+        raise UncleanError(f"the right kernel is not clean, so no mutant is tried: {_summary(first)}{more}")
     for contract in unknown:
         journal.write_clean(keys[contract.name])
 
 
-def _told(outcome: Outcome) -> str:
+def _summary(outcome: Outcome) -> str:
     what = outcome.findings[0].seen if outcome.findings else outcome.reason
     return f"{outcome.kernel} {outcome.fixture} {outcome.check}: {outcome.verdict}: {what}"

@@ -156,7 +156,7 @@ def _function(tree: SyntaxTree, node: Node) -> Function | None:
     parent = node.parent
     template = parent if parent is not None and parent.type == "template_declaration" else None
     bounds = next((c for c in node.children if c.type == "launch_bounds"), None)
-    # A specifier that the grammar takes for a qualifier or a storage class stands one level deeper.
+    # A specifier that the grammar reads as a qualifier or a storage class is one level deeper.
     words = [
         tree.text(w) for c in node.children if c.end_byte <= signature.start_byte for w in (c, *c.children)
     ]

@@ -40,9 +40,7 @@ def _is_index(code: Code, node: Node) -> bool:
 
 def _modulo(code: Code) -> Iterator[Change]:
     for node, left, _ in _binary(code, "%"):
-        yield Change(
-            (replaced(node, f"({code.text(left)})"),), f"{code.text(node)} is taken without the remainder"
-        )
+        yield Change((replaced(node, f"({code.text(left)})"),), f"{code.text(node)} is without its remainder")
 
 
 def _term(code: Code) -> Iterator[Change]:
@@ -107,7 +105,7 @@ def _next_element(code: Code) -> Iterator[Change]:
         if listed is not None and len(listed.named_children) == 1:
             index = listed.named_children[0]
             more = f"{code.text(index)} + 1"
-            yield Change((replaced(index, more),), f"the element after {code.text(node)} is taken")
+            yield Change((replaced(index, more),), f"{code.text(node)} is one element too far")
 
 
 def _first_element(code: Code) -> Iterator[Change]:
@@ -116,7 +114,7 @@ def _first_element(code: Code) -> Iterator[Change]:
         if listed is not None and len(listed.named_children) == 1:
             index = listed.named_children[0]
             if index.type != "number_literal":
-                yield Change((replaced(index, "0"),), f"the first element is taken for {code.text(node)}")
+                yield Change((replaced(index, "0"),), f"{code.text(node)} is always the first element")
 
 
 OPERATORS = (
