@@ -108,6 +108,15 @@ def test_a_device_only_rebuild_is_the_whole_build(contract: Contract) -> None:
     assert device_code(rebuilt.binary) == device_code(whole.binary) != device_code(right.binary)
 
 
+def test_code_that_cannot_be_exchanged_is_built_as_a_whole(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fault: where objcopy is missing, each mutant of a device function is listed as one that does not
+    compile."""
+    monkeypatch.setattr("verify.harness.rebuild.OBJCOPY", "/nowhere/objcopy")
+    assert bench.run(changed(REDUCE, REDUCE.replace("+ other", "+ other * 3"))).fate is Fate.KILLED
+
+
 def test_host_code_differs_only_where_it_does(contract: Contract) -> None:
     """Fault: line numbers make two host codes differ, or another constant leaves them alike."""
     source = source_file(contract).read_text() + "int own_launcher(int n) { return n + 1; }\n"

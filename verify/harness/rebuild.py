@@ -19,9 +19,14 @@ from verify.harness.commands import compile_command, link_command
 from verify.toolchain.cache import cached, digest
 from verify.toolchain.compile import BuildError, Command, compile_folder, run_compiler
 
+OBJCOPY = "objcopy"
 _MODULE = re.compile(rb"(?<=_)[0-9a-f]{8}(?=_10_harness_cu_[0-9a-f]{8})")
 """The compiler's name for the source that it compiles, in names of internal linkage. It follows the contents,
 and the host asks for kernels by it."""
+
+
+class ExchangeError(BuildError):
+    """The device code of an object file cannot be exchanged: the harness has to be built as a whole."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,8 @@ def host_side(build: Build) -> HostSide:
 
 
 def rebuild_device(host: HostSide, contract: Contract) -> Build:
-    """The harness of the same kernel with other bodies of device functions. Raises BuildError.
+    """The harness of the same kernel with other bodies of device functions. Raises BuildError, and
+    ExchangeError where only a whole build can make it.
 
     contract: as that of ``host``, with another source.
     """
@@ -97,15 +103,15 @@ def _renamed(device: bytes, host: bytes) -> bytes:
     if not given:
         return device
     if len(asked) != 1 or len(given) != 1:
-        raise BuildError(f"the harness is compiled as {len(given)} modules, {len(asked)} are asked for")
+        raise ExchangeError(f"the harness is compiled as {len(given)} modules, {len(asked)} are asked for")
     return _MODULE.sub(asked.pop(), device)
 
 
 def _exchange(host: Path, device: Path, result: Path) -> None:
-    command = ("objcopy", "--update-section", f".nv_fatbin={device}", str(host), str(result))
+    command = (OBJCOPY, "--update-section", f".nv_fatbin={device}", str(host), str(result))
     try:
         done = subprocess.run(command, capture_output=True, check=False, text=True)
     except OSError as error:
-        raise BuildError(f"objcopy cannot be started: {error.strerror}") from None
+        raise ExchangeError(f"objcopy cannot be started: {error.strerror}") from None
     if done.returncode != 0:
-        raise BuildError(f"objcopy: {done.stderr.strip()}")
+        raise ExchangeError(f"objcopy: {done.stderr.strip()}")

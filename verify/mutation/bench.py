@@ -22,7 +22,7 @@ from verify.gate.gate import ask_checks, subject_of
 from verify.gate.prepare import Prepared, Target, prepare, targets_of
 from verify.gate.selection import Selection
 from verify.harness.build import Build, build_harness
-from verify.harness.rebuild import HostSide, host_side, rebuild_device
+from verify.harness.rebuild import ExchangeError, HostSide, host_side, rebuild_device
 from verify.mutation.equivalence import device_code, host_code
 from verify.mutation.field_rules import caught_by_rules
 from verify.mutation.mutant import Fate, Kill, Mutant, Origin, Result
@@ -213,7 +213,10 @@ class Bench:
 
     def _build(self, planted: Contract, mutant: Mutant, right: _Right) -> Build:
         if mutant.device_only and not self._machine_code:
-            return rebuild_device(right.host, planted)
+            try:
+                return rebuild_device(right.host, planted)
+            except ExchangeError:  # device code for the linker, say, which stands elsewhere
+                pass
         return build_harness(planted, (right.target.architecture,), _silent, machine_code=self._machine_code)
 
     def _ready_for(self, planted: Contract, mutant: Mutant, right: _Right) -> Prepared:
