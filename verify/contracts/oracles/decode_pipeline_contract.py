@@ -40,7 +40,8 @@ CONTRACT = Contract(
     overread="masked",
     axes={"out": ("batch", "column")},
     refusals=(
-        Refusal("heads-not-a-multiple", {"NKV": "NH + 1"}),
+        Refusal("more-kv-heads-than-heads", {"NKV": "NH + 1"}),
+        Refusal("heads-with-a-remainder", {"NH": 3, "NKV": 2}),
         Refusal("window-above-capacity", {"window": "capacity + 1"}),
         Refusal("workspace-too-small", shrink={"workspace": 1}),
         *(Refusal(f"null-{name}", null=(name,)) for name in ("q", "k", "v", "out", "lengths", "workspace")),
