@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from verify.check.diagnosed import DIAGNOSED_FIXTURES, diagnosis_of, with_diagnosis
@@ -15,20 +17,22 @@ from verify.finding.finding import Finding, Outcome
 from verify.finding.kind import FaultKind
 from verify.oracle.expectation import OracleError
 from verify.oracle.power import flat_inputs, powerless, unpromised
+from verify.wire.run import Run
 
 
 def check_compare(subject: Subject) -> list[Outcome]:
     """One outcome per fixture. Measures: smallest slack (bound over error) by quantity, elements compared."""
     runs = {f: runs_for("compare", cases) for f, cases in subject.cases.items()}
     ran = subject.execute(run for fixture_runs in runs.values() for run in fixture_runs)
-    every = [run.case for fixture_runs in runs.values() for run in fixture_runs]
+    called = [run for fixture_runs in runs.values() for run in fixture_runs]
+    every = [run.case for run in called]
     never, flat = unpromised(every), flat_inputs(every)
     outcomes: list[Outcome] = []
     for fixture, fixture_runs in runs.items():
         failed = sum(bool(o.findings) for o in outcomes)
-        diagnosed = failed < DIAGNOSED_FIXTURES
+        asked = called if failed < DIAGNOSED_FIXTURES else []
         own = [ran[r.id] for r in fixture_runs]
-        outcomes.append(_judge_fixture(subject, fixture, own, never, flat, diagnosed))
+        outcomes.append(_judge_fixture(subject, fixture, own, never, flat, asked))
     return outcomes
 
 
@@ -38,11 +42,11 @@ def _judge_fixture(
     ran: list[Ran],
     never: frozenset[str],
     flat: frozenset[str],
-    diagnosed: bool,
+    called: Sequence[Run],
 ) -> Outcome:
     """never: outputs of which no fixture promises an element. flat: inputs whose elements are all equal.
 
-    diagnosed: test what wrong outputs match instead.
+    called: the calls in order, so that wrong outputs are tested for what they match; empty: they are not.
     """
     if (unfinished := not_done("compare", subject, fixture, ran)) is not None:
         return unfinished
@@ -68,9 +72,9 @@ def _judge_fixture(
     findings = [*field_findings(subject, first, repeat), *boundary_findings(subject, first, repeat)]
     order = sorted((i for i, listed in enumerate(judged) if listed), key=lambda i: _spread(judged[i]))
     wrong = [f for i in order for f in judged[i]]
-    if wrong and diagnosed:
+    if wrong and called:
         rest = [one for one, listed in zip(ran, judged, strict=True) if not listed]
-        wrong = with_diagnosis(wrong, diagnosis_of(subject, [*(ran[i] for i in order), *rest]))
+        wrong = with_diagnosis(wrong, diagnosis_of(subject, [*(ran[i] for i in order), *rest], called))
     findings += wrong
     cases = [one.run.case for one in ran]
     answers = [subject.expectation(case) for case in cases]

@@ -11,6 +11,7 @@ from verify.check.judge import element_mask, like_before, observed_quantities
 from verify.check.subject import Ran, Subject
 from verify.contract.formats import format_of
 from verify.contract.model import Case
+from verify.diagnosis.altered import altered
 from verify.diagnosis.diagnose import Diagnosis, diagnose
 from verify.diagnosis.evidence import Evidence
 from verify.finding.finding import Finding
@@ -23,24 +24,29 @@ DIAGNOSED_FIXTURES = 3
 """Failing fixtures of a kernel that are diagnosed: one fault shows in many, and each costs two seconds."""
 
 
-def diagnosis_of(subject: Subject, ran: Sequence[Ran]) -> Diagnosis | None:
-    """What the runs of one fixture match. ran: done, the one that shows the fault best first."""
-    return diagnose(evidence_of(subject, ran))
+def diagnosis_of(subject: Subject, ran: Sequence[Ran], called: Sequence[Run]) -> Diagnosis | None:
+    """What the runs of one fixture match.
+
+    ran: done, the one that shows the fault best first. called: all runs of their job, in order.
+    """
+    return diagnose(evidence_of(subject, ran, called))
 
 
-def evidence_of(subject: Subject, ran: Sequence[Ran]) -> list[Evidence]:
+def evidence_of(subject: Subject, ran: Sequence[Ran], called: Sequence[Run]) -> list[Evidence]:
     """The outputs of runs. One whose NaN came from what is dead is run again with numbers there: a NaN says
     that something was read, a number says what."""
-    own = [_evidence(subject, one, one.run.case) for one in ran]
-    leaking = {i: _with_numbers(e.case) for i, e in enumerate(own) if _leaks_nan(e)}
-    runs = {
-        i: Run(f"{case.fixture}.{case.profile}.numbers", case, fills=_ZERO) for i, case in leaking.items()
-    }
-    again = subject.execute(runs.values()) if runs else {}
-    for i, run in runs.items():
-        if again[run.id].done:
-            own[i] = _evidence(subject, again[run.id], ran[i].run.case)
-    return own
+    order = {run.id: run.case for run in called}
+    before = dict(zip(list(order)[1:], order.values(), strict=False))
+    own = [_evidence(subject, one, one.run, before.get(one.run.id)) for one in ran]
+    leaking = [one.run for one, found in zip(ran, own, strict=True) if _leaks_nan(found)]
+    runs = [_with_numbers(run) for run in leaking]
+    again = subject.execute(runs) if runs else {}
+    numbers = [
+        _evidence(subject, again[run.id], first, None)
+        for run, first in zip(runs, leaking, strict=True)
+        if again[run.id].done
+    ]
+    return [*numbers, *own]
 
 
 _ZERO = Fills("zero", "zero", "zero", "zero")
@@ -54,17 +60,19 @@ def _leaks_nan(evidence: Evidence) -> bool:
     )
 
 
-def _with_numbers(case: Case) -> Case:
-    """The case with what its profile put into dead elements on the device as well."""
+def _with_numbers(run: Run) -> Run:
+    """The run with what its profile put into dead elements on the device as well, and zeros elsewhere."""
+    case = run.case
     buffers = tuple(
         replace(b, live=None) if format_of(case.dtype(b)).is_float else b for b in case.contract.buffers
     )
-    return replace(case, contract=replace(case.contract, buffers=buffers))
+    whole = replace(case, contract=replace(case.contract, buffers=buffers))
+    return Run(f"{case.fixture}.{case.profile}.numbers", whole, fills=_ZERO)
 
 
-def _evidence(subject: Subject, one: Ran, case: Case) -> Evidence:
-    """case: whose reference counts. Elements that hold what they held before the call say nothing."""
-    output = one.output
+def _evidence(subject: Subject, one: Ran, run: Run, before: Case | None) -> Evidence:
+    """run: whose reference counts. Elements that hold what they held before the call say nothing."""
+    output, case = one.output, run.case
     assert output is not None
     expected = subject.expectation(case)
     masks: dict[str, np.ndarray] = {}
@@ -74,7 +82,9 @@ def _evidence(subject: Subject, one: Ran, case: Case) -> Evidence:
             promised = case.mask(case.contract.buffer(name), "promised")
             masks[name] = element_mask(promised, quantity.value.shape)
             masks[name] &= ~untouched.get(name, np.zeros_like(masks[name]))
-    return Evidence(one.run.case, expected, observed_quantities(case, output), masks)
+    held = altered(one.run.case, fill=one.run.fills.dead)
+    seen = observed_quantities(case, output)
+    return Evidence(held, expected, seen, masks, before.reference if before is not None else None)
 
 
 def with_diagnosis(findings: Sequence[Finding], diagnosis: Diagnosis | None) -> list[Finding]:

@@ -29,6 +29,11 @@ class Prediction:
     is left out stays as the reference has it.
     Example: ``gives={"y": np.zeros(3)}``"""
 
+    elsewhere: Callable[[Any], Answers | Mapping[str, np.ndarray]] | None = None
+    """For a fault that was solved for from what was observed: from another case of the fixture to what the
+    same fault would give there. None: ``predict`` gives it there in the same words, or it changes nothing.
+    Example: ``elsewhere=lambda case: {"y": np.zeros(case["rows"])}``"""
+
     @property
     def values(self) -> Mapping[str, np.ndarray]:
         """The values, whichever way they are given."""

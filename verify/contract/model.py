@@ -325,6 +325,10 @@ class Case:
     """The allocation is larger than what is worth filling: live runs and the bytes around them are written.
     Example: ``case.sparse``"""
 
+    fill: str = "nan"
+    """What bytes hold that are no live element, in the run that a hypothesis looks at: ``nan`` or ``zero``.
+    Example: ``case.fill``"""
+
     @property
     def id(self) -> str:
         """``kernel/fixture/profile``, the name used in reports and on the command line."""

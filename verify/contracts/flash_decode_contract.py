@@ -12,6 +12,7 @@ from verify.contract.symbols import Symbol
 from verify.contracts.attention.bounds import Numerics, attention_error_model
 from verify.contracts.attention.effects import attention_effects
 from verify.contracts.attention.exact import attention_exactly
+from verify.contracts.attention.hypotheses import ATTENTION_HYPOTHESES
 from verify.contracts.attention.operands import BUFFERS, SYMBOLS
 from verify.contracts.attention.profiles import ATTENTION_PROFILES
 from verify.contracts.attention.reference import locate, observe_partials, reference, split_edges
@@ -98,6 +99,7 @@ CONTRACT = Contract(
     error_model=error_model,
     observe=observe_partials,
     effects=attention_effects,
+    hypotheses=ATTENTION_HYPOTHESES,
     exact_reference=attention_exactly,
     exact=(("coded", "partial_out"), ("coded", "partial_lse")),
     profiles=ATTENTION_PROFILES,

@@ -7,6 +7,7 @@ from functools import partial
 from verify.contract.entries import Launcher, Refusal
 from verify.contract.model import Buffer, Contract, Plan
 from verify.contract.symbols import DtypeChoice, Symbol
+from verify.contracts.matvec.hypotheses import FP4_HYPOTHESES
 from verify.contracts.matvec.profiles import FP4_PROFILES
 from verify.contracts.matvec.reference import fp4_effects, fp4_error_model, fp4_exact, fp4_reference
 from verify.contracts.matvec.torch_parity import fp4_torch
@@ -72,6 +73,7 @@ CONTRACT = Contract(
     reference=fp4_reference,
     error_model=fp4_error_model,
     effects=fp4_effects,
+    hypotheses=FP4_HYPOTHESES,
     exact_reference=fp4_exact,
     profiles=FP4_PROFILES,
     exact=tuple((p, "y") for p in ("codes", "position", "first-hot", "last-hot", "scale-codes")),

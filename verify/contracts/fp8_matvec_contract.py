@@ -7,6 +7,7 @@ from functools import partial
 from verify.contract.entries import Launcher, Refusal
 from verify.contract.model import Buffer, Contract, Plan
 from verify.contract.symbols import DtypeChoice, Symbol
+from verify.contracts.matvec.hypotheses import FP8_HYPOTHESES
 from verify.contracts.matvec.profiles import FP8_PROFILES
 from verify.contracts.matvec.reference import fp8_effects, fp8_error_model, fp8_exact, fp8_reference
 from verify.contracts.matvec.torch_parity import fp8_torch
@@ -56,6 +57,7 @@ CONTRACT = Contract(
     reference=fp8_reference,
     error_model=fp8_error_model,
     effects=fp8_effects,
+    hypotheses=FP8_HYPOTHESES,
     exact_reference=fp8_exact,
     profiles=FP8_PROFILES,
     exact=tuple((p, "y") for p in ("position", "first-hot", "last-hot")),

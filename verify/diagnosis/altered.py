@@ -5,15 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from verify.contract.formats import decode, encode, format_of
+from verify.contract.layout import elements_at, places
 from verify.contract.model import Buffer, Case
 from verify.wire.fills import fill_table
 from verify.wire.run import Fill
-from verify.wire.spans import allocation_bytes
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,10 @@ class Altered(Case):
 
 
 def altered(
-    case: Case, values: Mapping[str, np.ndarray] | None = None, symbols: Mapping[str, Any] | None = None
+    case: Case,
+    values: Mapping[str, np.ndarray] | None = None,
+    symbols: Mapping[str, Any] | None = None,
+    fill: Fill | None = None,
 ) -> Altered:
     """A case with other values of some inputs, and of some symbols; plan values stay."""
     held = dict(case.held) if isinstance(case, Altered) else {}
@@ -50,11 +53,12 @@ def altered(
         **{f.name: getattr(case, f.name) for f in dataclasses.fields(Case) if f.name not in _REPLACED},
         symbols={**case.symbols, **(symbols or {})},
         arrays=arrays,
+        fill=fill or case.fill,
         held=held,
     )
 
 
-_REPLACED = ("symbols", "arrays")
+_REPLACED = ("symbols", "arrays", "fill")
 
 
 def inputs(case: Case) -> list[Buffer]:
@@ -62,38 +66,15 @@ def inputs(case: Case) -> list[Buffer]:
     return [b for b in case.contract.buffers if b.role in ("in", "inout") and b.name in case.arrays]
 
 
-def read_otherwise(
-    case: Case, buffer: Buffer, strides: tuple[int, ...], offset: int = 0, fill: Fill = "nan"
-) -> np.ndarray:
+def read_otherwise(case: Case, buffer: Buffer, strides: tuple[int, ...], offset: int = 0) -> np.ndarray:
     """What a kernel reads that looks for an input at other places: float64 values over the buffer's view.
 
-    strides, offset: in storage items. What is no live element, and what lies outside the allocation, is the
-    fill.
+    strides, offset: in storage items. What is no live element there is the fill; what lies past the end of
+    the allocation is taken for the fill as well.
     """
     dtype, shape = case.dtype(buffer), case.shape(buffer)
-    memory = _memory(case, buffer, fill)
-    at = offset + places(shape, strides)
-    inside = (at >= 0) & (at < len(memory))
-    pattern = np.frombuffer(fill_table(dtype, fill), memory.dtype)[0]
-    raw = np.where(inside, memory[np.clip(at, 0, len(memory) - 1)], pattern)
-    return decode(dtype, raw).astype(np.float64)
-
-
-def _memory(case: Case, buffer: Buffer, fill: Fill) -> np.ndarray:
-    """An input's allocation as storage items, from its first element on."""
-    dtype, shape, strides = case.dtype(buffer), case.shape(buffer), case.strides(buffer)
-    fmt = format_of(dtype)
-    size = allocation_bytes(shape, strides, fmt.itemsize) // fmt.itemsize
-    memory = np.full(size, np.frombuffer(fill_table(dtype, fill), fmt.dtype)[0])
-    raw = case.arrays[buffer.name].view(fmt.dtype)
+    found, index = elements_at(offset + places(shape, strides), shape, case.strides(buffer))
     live = np.broadcast_to(case.live(buffer.name), shape)
-    memory[places(shape, strides)[live]] = raw[live]
-    return memory
-
-
-def places(shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
-    """Where each element of a view is, in storage items from the first one: int64 of the view's shape."""
-    at = np.zeros(shape, np.int64)
-    for axis, (extent, stride) in enumerate(zip(shape, strides, strict=True)):
-        at += (np.arange(extent) * stride).reshape([-1 if i == axis else 1 for i in range(len(shape))])
-    return at
+    raw = case.arrays[buffer.name].view(format_of(dtype).dtype)
+    pattern = np.frombuffer(fill_table(dtype, cast(Fill, case.fill)), raw.dtype)[0]
+    return decode(dtype, np.where(found & live[index], raw[index], pattern)).astype(np.float64)

@@ -15,11 +15,20 @@ from verify.diagnosis.general import general_hypotheses
 SECONDS = 2.0
 """What one diagnosis may take, give or take one prediction."""
 
+_FEWEST_BITS = 8.0
+"""Evidence without which nothing is said at all."""
+
 ENOUGH_BITS = 24.0
 """Evidence that a fault is named for without reserve, beyond what the number of predictions tried costs."""
 
+_PATTERN_BITS = 16.0
+"""What it is worth at most that NaN stand where they were predicted: too little to be certain."""
+
 _NAMED = 3
 """Faults that a sentence lists. Of alternatives more would say nothing that helps."""
+
+_REFUSED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, AssertionError)
+"""What a contract's functions raise for inputs that they were not written for."""
 
 _ALIKE = 1e-12
 """Relative difference below which two faults give the same numbers."""
@@ -100,18 +109,29 @@ def _tested(
     hypothesis: Hypothesis, prediction: Prediction, first: Evidence, rest: Sequence[Evidence]
 ) -> _Survivor | None:
     """The fault, if all runs agree with it. A run that fails must do so for this fault."""
-    bits = _bits(first, prediction)
-    given: list[Mapping[str, np.ndarray] | None] = [prediction.values]
-    if not bits > 0:
-        return None
+    bits, patterns = _bits(first, prediction)
+    given: list[Mapping[str, np.ndarray] | None] = [prediction.values if bits > -np.inf else None]
     for run in rest:
-        there = next((p for p in _predicted(hypothesis, run) if p.says == prediction.says), None)
-        own = _bits(run, there) if there is not None else 0.0
-        if own == -np.inf or (run.fails and not own > 0):
+        if bits == -np.inf:
             return None
-        bits += own
+        there = _elsewhere(hypothesis, prediction, run)
+        if there is None and run.fails:
+            return None
+        own = _bits(run, there) if there is not None else (0.0, 0.0)
+        bits, patterns = bits + own[0], patterns + own[1]
         given.append(None if there is None else there.values)
-    return _Survivor(hypothesis.name, prediction.says, bits, given)
+    bits += min(patterns, _PATTERN_BITS)
+    return _Survivor(hypothesis.name, prediction.says, bits, given) if bits >= _FEWEST_BITS else None
+
+
+def _elsewhere(hypothesis: Hypothesis, prediction: Prediction, run: Evidence) -> Prediction | None:
+    """The same fault in another run; None where it would change nothing."""
+    if prediction.elsewhere is None:
+        return next((p for p in _predicted(hypothesis, run) if p.says == prediction.says), None)
+    try:
+        return Prediction(prediction.says, prediction.elsewhere(run.case))
+    except _REFUSED:
+        return None
 
 
 def _alike(a: Mapping[str, np.ndarray] | None, b: Mapping[str, np.ndarray] | None) -> bool:
@@ -125,22 +145,28 @@ def _alike(a: Mapping[str, np.ndarray] | None, b: Mapping[str, np.ndarray] | Non
 
 def _predictions(run: Evidence) -> Iterator[tuple[Hypothesis, Prediction]]:
     """Those of the contract's own hypotheses first."""
-    for hypothesis in (*run.case.contract.hypotheses, *general_hypotheses()):
+    for hypothesis in (*run.case.contract.hypotheses, _STALE, *general_hypotheses()):
         for prediction in _predicted(hypothesis, run):
             yield hypothesis, prediction
 
 
+_STALE = Hypothesis("stale", lambda case, seen: [])
+"""The one fault that is not in the case but in what was called before it."""
+
+
 def _predicted(hypothesis: Hypothesis, run: Evidence) -> Iterator[Prediction]:
+    if hypothesis is _STALE and run.before is not None:
+        yield Prediction("the answer to the call before", run.before)
     try:
         with np.errstate(all="ignore"):
             yield from hypothesis.predict(run.case, run.seen)
-    except (ArithmeticError, LookupError, TypeError, ValueError, AssertionError):
+    except _REFUSED:
         return
 
 
-def _bits(run: Evidence, prediction: Prediction) -> float:
+def _bits(run: Evidence, prediction: Prediction) -> tuple[float, float]:
     try:
         with np.errstate(all="ignore"):
             return run.bits(prediction)
-    except (ArithmeticError, LookupError, TypeError, ValueError, AssertionError):
-        return -np.inf
+    except _REFUSED:
+        return -np.inf, 0.0

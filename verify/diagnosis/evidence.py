@@ -23,20 +23,23 @@ _GROWTH = 4.0
 """Bounds of the right result that values without bounds of their own may be off by."""
 
 _FLOOR = 2.0**-18
-"""Relative error that such values may have: they are not tracked through the kernel's own roundings."""
-
-_MOST_NAN_BITS = 4.0
-"""What all NaN of a run are worth together: any leak of NaN into a row looks alike."""
+"""Error that such values may have, relative to themselves or to the median of all: nobody has tracked them
+through the kernel's own roundings."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What one run gave. masks: by quantity, the elements that are judged."""
+    """What one run gave.
+
+    masks: by quantity, the elements that are judged. before: the right answer to the call before it, where
+    there was one.
+    """
 
     case: Case
     expected: Mapping[str, Quantity]
     seen: Mapping[str, np.ndarray]
     masks: Mapping[str, np.ndarray] = field(default_factory=dict)
+    before: Mapping[str, np.ndarray] | None = None
 
     @cached_property
     def wrong(self) -> dict[str, np.ndarray]:
@@ -81,17 +84,18 @@ class Evidence:
                 return False
         return bool(self._probe)
 
-    def bits(self, prediction: Prediction) -> float:
+    def bits(self, prediction: Prediction) -> tuple[float, float]:
         """How much the run says for a prediction: minus infinity where any judged element contradicts it.
 
         A wrong element that the prediction meets is worth the logarithm of how many tolerances the reference
-        is away from it.
+        is away from it; a NaN nothing, for any leak of NaN into a row looks alike. The second number is of
+        quantities where NaN stand in some elements and not in others, as predicted.
         """
         given, values = prediction.gives, prediction.values
         if self.fails and not self.near(values):
-            return -np.inf
+            return -np.inf, 0.0
         bounds = self._own_bounds(given) if isinstance(given, Case) else self._borrowed_bounds(values)
-        total, nan_bits = 0.0, 0.0
+        total, patterns = 0.0, 0.0
         for name, quantity in self.expected.items():
             value = np.asarray(values.get(name, quantity.value), np.float64)
             seen, wrong = self.seen[name], self.wrong[name]
@@ -101,20 +105,20 @@ class Evidence:
                     bound, 1.01 * _unit(quantity) * np.where(np.isfinite(value), np.abs(value), 0)
                 )
             if value.shape != seen.shape:
-                return -np.inf
+                return -np.inf, 0.0
             if (~_agrees(seen, value, bound) & self.masks.get(name, True)).any():
-                return -np.inf
+                return -np.inf, 0.0
             if wrong.any():
                 v, reference = value[wrong], quantity.value[wrong]
                 tolerance = np.maximum(bound[wrong], np.ldexp(np.abs(v), -45) + 1e-300)
                 with np.errstate(all="ignore"):
                     numeric = np.log2(np.abs(v - reference) / (2 * tolerance))
-                    unlike = np.log2(np.abs(v) / tolerance)
+                    unlike = np.where(v == 0, 1.0, np.log2(np.abs(v) / tolerance))
                 numeric = np.where(np.isfinite(reference), numeric, unlike)
                 numeric = np.clip(np.where(np.isfinite(v), numeric, np.where(np.isinf(v), 1.0, 0.0)), 0, 24)
                 total += float(numeric.sum())
-                nan_bits += float(np.isnan(v).sum())
-        return total + min(nan_bits, _MOST_NAN_BITS)
+                patterns += bool(np.isnan(v).any() and not np.isnan(seen).all())
+        return total, patterns
 
     def _own_bounds(self, case: Case) -> dict[str, np.ndarray]:
         try:
@@ -133,9 +137,11 @@ class Evidence:
             growth = max(1.0, sizes[0] / sizes[1]) if sizes[1] > 0 else 1.0
             unit = _unit(quantity)
             bound = np.where(np.isfinite(quantity.bound), quantity.bound, 0.0)
+            if not quantity.exact:
+                bound = np.where(bound == 0, bound.max(initial=0.0), bound)
             with np.errstate(invalid="ignore"):
                 relative = 2.0**-45 if quantity.exact and unit == 0.0 else _FLOOR
-                own = (unit + relative) * np.abs(value)
+                own = unit * np.abs(value) + relative * np.maximum(np.abs(value), sizes[0])
             found[name] = _GROWTH * growth * bound + np.where(np.isfinite(own), own, 0.0)
         return found
 

@@ -12,8 +12,8 @@ from verify.contract.hypothesis import Prediction
 from verify.contract.model import Buffer, Case
 from verify.diagnosis.altered import altered, inputs, read_otherwise
 
-_LARGEST_IMAGE = 1 << 24
-"""Storage items of an allocation that are laid out to read it otherwise."""
+LARGEST_VIEW = 1 << 22
+"""Elements of a view that is read or written otherwise: more would take the whole of a diagnosis' time."""
 
 
 def values(case: Case, seen: Mapping[str, np.ndarray]) -> Iterator[Prediction]:
@@ -53,18 +53,19 @@ def layouts(case: Case, seen: Mapping[str, np.ndarray]) -> Iterator[Prediction]:
     """An input looked for with other strides: dense ones, or another buffer's."""
     for buffer in inputs(case):
         shape, strides = case.shape(buffer), case.strides(buffer)
-        if case.sparse or sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) > _LARGEST_IMAGE:
+        if case.arrays[buffer.name].size > LARGEST_VIEW:
             continue
-        for words, other in _other_strides(case, buffer, shape, strides):
+        for words, other in other_strides(case, buffer, shape, strides):
             yield Prediction(
                 f"{buffer.name} read with {words}",
                 altered(case, {buffer.name: read_otherwise(case, buffer, other)}),
             )
 
 
-def _other_strides(
+def other_strides(
     case: Case, buffer: Buffer, shape: tuple[int, ...], strides: tuple[int, ...]
 ) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Strides that could be taken for a buffer's: closer together, none, or another input's."""
     known = {strides}
     for axis in range(len(shape) - 1):
         if shape[axis] == 1:
@@ -93,7 +94,7 @@ def indices(case: Case, seen: Mapping[str, np.ndarray]) -> Iterator[Prediction]:
     for buffer in inputs(case):
         x = case.f64(buffer.name)
         strides = case.strides(buffer)
-        small = not case.sparse and x.size <= _LARGEST_IMAGE
+        small = x.size <= LARGEST_VIEW
         for axis, extent in enumerate(x.shape):
             if extent == 1:
                 continue

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from verify.contract.formats import FORMATS, round_to
+from verify.contract.formats import FORMATS, decode, encode, round_to
 from verify.contract.hypothesis import Prediction
-from verify.contract.model import Case
-from verify.diagnosis.input_faults import index_maps
+from verify.contract.layout import elements_at, places
+from verify.contract.model import Buffer, Case
+from verify.diagnosis.input_faults import LARGEST_VIEW, index_maps, other_strides
+from verify.wire.fills import fill_table
 
 _FACTORS = (-1.0, *(sign * 2.0**k for k in (1, -1, 2, -2, 3, -3, 4, -4) for sign in (1, -1)))
 
@@ -35,6 +37,30 @@ def outputs(case: Case, seen: Mapping[str, np.ndarray]) -> Iterator[Prediction]:
                 for step, words in ((1, "next"), (-1, "one before")):
                     moved = np.roll(value, -step, axis)
                     yield Prediction(f"the result of the {words} along {along} in {name}", {name: moved})
+        yield from _written_otherwise(case, buffer, value)
         if value.ndim > 1 and min(value.shape[-2:]) > 1:
             turned = np.swapaxes(value, -1, -2).reshape(value.shape)
             yield Prediction(f"{name} transposed", {name: turned})
+
+
+def _written_otherwise(case: Case, buffer: Buffer, value: np.ndarray) -> Iterator[Prediction]:
+    """The result stored with another stride, or in a narrower type. What is not written is not judged."""
+    shape, strides = case.shape(buffer), case.strides(buffer)
+    if shape != value.shape or value.size > LARGEST_VIEW:
+        return
+    own = places(shape, strides)
+    for words, other in other_strides(case, buffer, shape, strides):
+        found, index = elements_at(own, shape, other)
+        yield Prediction(
+            f"{buffer.name} written with {words}", {buffer.name: np.where(found, value[index], np.nan)}
+        )
+    if case.dtype(buffer) == "f32":
+        halves = []
+        for half in (0, 1):
+            found, index = elements_at(2 * own + half, shape, strides)
+            bits = encode("bf16", value)[index].astype(np.uint32)
+            halves.append(np.where(found, bits, fill_table("f32", "nan")[2 * half]))
+        pairs = (halves[0] | halves[1] << np.uint32(16)).astype(np.uint32)
+        yield Prediction(
+            f"{buffer.name} written as bf16, two to an element", {buffer.name: decode("f32", pairs)}
+        )

@@ -44,7 +44,7 @@ def _mistaken(case: Case, symbol: Symbol, held: Any) -> Iterator[tuple[str, Any]
                 yield f"{count}, not {held}", count
     if isinstance(held, int | float) and symbol.default is not None:
         default = case.evaluate(symbol.default)
-        if default != held:
+        if default != held and default != 0:
             yield f"its default, {default:.6g}, not {held:.6g}", default
     if isinstance(held, float):
         yield "1", 1.0
