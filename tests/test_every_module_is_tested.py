@@ -1,4 +1,4 @@
-"""Every module of verify/ has a test file of its name in the same place, or a table says where it is tested."""
+"""Every module of verify/ has a test file of its name, or a table says where it is tested."""
 
 from __future__ import annotations
 
