@@ -14,18 +14,23 @@ import pytest
 from tests.signals import take_interrupts
 
 WAITING = """
-import signal, threading, time
+import signal, sys, threading, time
 from verify.cli import app
 
 app._watch_signals()
+main = threading.get_ident()
+def wait_for_ever():
+    lock = threading.Lock()
+    lock.acquire()
+    lock.acquire()
 def other():
-    time.sleep(0.3)  # the main thread waits by now
-    signal.pthread_kill(threading.get_ident(), signal.{name})  # interrupts no wait but this thread's
-    time.sleep(30)
+    last = wait_for_ever.__code__.co_firstlineno + 3
+    while (frame := sys._current_frames()[main]).f_lineno != last or frame.f_code.co_name != "wait_for_ever":
+        time.sleep(0)  # until the main thread waits
+    signal.pthread_kill(threading.get_ident(), signal.{name})  # interrupts only this thread's wait
+    threading.Event().wait()
 threading.Thread(target=other, daemon=True).start()
-lock = threading.Lock()
-lock.acquire()
-lock.acquire()
+wait_for_ever()
 """
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-import time
+from collections.abc import Callable
 from pathlib import Path
 
 import filelock
@@ -20,40 +20,68 @@ def gpu(index: int) -> Gpu:
     return Gpu(index, f"GPU-{index}", "card", "sm_90", 132, 1 << 30)
 
 
-def test_a_second_process_waits_for_the_first(tmp_path: Path) -> None:
+HOLDER = """
+import sys, filelock
+with filelock.FileLock(sys.argv[1]):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def on_wait(pool: GpuPool, monkeypatch: pytest.MonkeyPatch, action: Callable[[int], object]) -> list[int]:
+    """Call ``action`` with the number of each wait of the pool, instead of waiting; the waits so far."""
+    waits: list[int] = []
+
+    def wait(timeout: float) -> bool:
+        waits.append(len(waits) + 1)
+        action(len(waits))
+        return False
+
+    monkeypatch.setattr(pool._changed, "wait", wait)
+    return waits
+
+
+def test_a_second_process_waits_for_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fault: two workers run on one GPU at once."""
-    code = (
-        "import sys, time, filelock\n"
-        "with filelock.FileLock(sys.argv[1]): print('held', flush=True); time.sleep(0.6)"
-    )
     other = subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path / "GPU-0.lock")], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", HOLDER, str(tmp_path / "GPU-0.lock")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert other.stdout is not None
-    other.stdout.readline()
-    started = time.monotonic()
-    with GpuPool([gpu(0)], tmp_path).lease():
-        waited = time.monotonic() - started
-    other.wait()
-    assert waited > 0.3
+    assert other.stdout.readline() == "held\n"
+    pool = GpuPool([gpu(0)], tmp_path)
+    waits = on_wait(pool, monkeypatch, lambda number: other.communicate() if number == 3 else None)
+    with pool.lease():
+        assert other.poll() == 0
+    assert waits == [1, 2, 3]
 
 
 def test_a_long_wait_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fault: the suite stands still without a word while another process has the GPU."""
-    monkeypatch.setattr(gpu_pool, "SILENT_SECONDS", 0.1)
+    now = [0.0]
+    monkeypatch.setattr("verify.device.gpu_pool.time.monotonic", lambda: now[0])
     held = filelock.FileLock(tmp_path / "GPU-0.lock", thread_local=False)
     held.acquire()
-    threading.Timer(0.5, held.release).start()
-    said: list[str] = []
-    with GpuPool([gpu(0)], tmp_path).lease(said.append):
+    reported: list[tuple[int, str]] = []
+    pool = GpuPool([gpu(0)], tmp_path)
+
+    def pass_time(number: int) -> None:
+        now[0] += gpu_pool.SILENT_SECONDS / 4
+        if number == 10:
+            held.release()
+
+    waits = on_wait(pool, monkeypatch, pass_time)
+    with pool.lease(lambda line: reported.append((len(waits), line))):
         pass
-    assert said == ["waiting for another process to release the GPU"]
+    assert reported == [(5, "waiting for another process to release the GPU")]
 
 
 def test_threads_of_one_process_share_its_gpu(tmp_path: Path) -> None:
     """Fault: the four tools wait for each other instead of running side by side."""
     pool = GpuPool([gpu(0)], tmp_path)
-    together = threading.Barrier(4, timeout=5)
+    together = threading.Barrier(4, timeout=60)
 
     def work() -> None:
         with pool.lease():

@@ -100,10 +100,13 @@ def test_no_process_is_started_if_every_run_is_skipped(tmp_path: Path) -> None:
 
 def test_a_silent_run_is_abandoned_once_its_fixture_has_hung(tmp_path: Path) -> None:
     """Fault: a tool waits its own, longer limit in a kernel that has hung without it meanwhile."""
-    begun = time.monotonic()
+    asked: list[str] = []
 
     def skip(run: str, ends: Mapping[str, RunResult]) -> str:
-        return "it hung natively" if run == "b" and not ends and time.monotonic() > begun + 2 else ""
+        if run != "b" or ends:
+            return ""
+        asked.append(run)
+        return "it hung natively" if len(asked) > 2 else ""
 
     body = "for r in wanted:\n begin(r)\n time.sleep(600 if r == 'b' else 0)\n done(r)"
     ended = session(tmp_path, body, timeout=500, skip=skip)
@@ -123,7 +126,7 @@ def test_a_runs_limit_follows_from_earlier_runs(tmp_path: Path) -> None:
     ended = session(tmp_path, body, timeout=500, limit=limit, took=shown.__setitem__)
     assert statuses(ended) == [RunStatus.DONE, RunStatus.DONE, RunStatus.TIMEOUT]
     assert ended.results["c"].error == "no end within 1.5 s"
-    assert all(0.15 < seconds < 20 for seconds in shown.values()) and set(shown) == {"a", "b"}
+    assert set(shown) == {"a", "b"} and min(shown.values()) > 0
 
 
 def test_results_of_another_process_shorten_a_wait(tmp_path: Path) -> None:
