@@ -163,10 +163,12 @@ enum class Fault : std::uint8_t {
   divergent_barrier,   // an aligned barrier or collective reached by part of a warp
   passed_barrier,      // other threads of the block took a way past this barrier; other: where
   barrier_count,       // expected count not a multiple of 32, above the block, or different from the others'
+  barrier_number,      // above 15
   barrier_mixed,       // bar.red and bar.sync, or different reduction types, on one barrier
   mask_excludes_self,  // an executing lane is not in the membermask that it gives
   mask_names_exited,   // membermask names a lane that exited or never was (warning for collectives on partial warps)
-  mask_mismatch,       // lanes of one collective gave different masks
+  mask_mismatch,       // lanes of one collective gave different masks; other: where those that it names went instead
+  shuffle_width,       // no power of two
   deadlock,            // detail: who waits for what
   mbarrier_invalid,    // operation on an mbarrier that was not initialised, count overflow
   async_not_waited,    // a block ended with copies in flight (they land then)

@@ -1,5 +1,7 @@
 #include "exec/collective.hpp"
 
+#include <algorithm>
+
 #include "exec/call_stack.hpp"
 #include "exec/schedule.hpp"
 #include "exec/undefined.hpp"
@@ -14,6 +16,56 @@ void collective_fault(const Inst& i, Warp& w, Mask lanes, Fault fault, std::stri
   e.detail = detail;
   w.observer->fault(w.point(i, lanes), e);
 }
+
+namespace {
+
+std::string hex(Mask mask) {
+  char text[16];
+  std::snprintf(text, sizeof text, "0x%08x", mask);
+  return text;
+}
+
+// All that are left of a mask have met. Lanes that it names have exited, which is right unless they took part in such a
+// collective more often than these lanes did: then they came to this one with another mask. Those that name each
+// other's lanes always meet together, so nothing else can make the difference.
+void check_exited(const Inst& i, Warp& w, Mask lanes, Collective kind, Mask mask) {
+  const Mask exited = mask & w.met_in_part & ~w.alive;
+  if (exited == 0) return;
+  const unsigned k = static_cast<unsigned>(kind);
+  const PartMeetings& met = *w.part_meetings;
+  std::uint32_t most = 0;
+  for_lanes(lanes & w.met_in_part, [&](unsigned l) { most = std::max(most, met.count[k][l]); });
+  Mask other = 0;
+  for_lanes(exited, [&](unsigned l) { other |= Mask{met.count[k][l] > most} << l; });
+  if (other == 0) return;
+  const unsigned first = static_cast<unsigned>(std::countr_zero(other));
+  const std::string detail = "lanes " + hex(lanes) + " name " + hex(mask) + ", of which lanes " + hex(other) +
+                             " named " + hex(met.last_mask[k][first]);
+  WarpPoint there = w.point(i, other);
+  there.pc = met.last_pc[k][first];
+  FaultEvent e;
+  e.fault = Fault::mask_mismatch;
+  e.lanes = lanes;
+  e.detail = detail;
+  e.other = &there;
+  w.observer->fault(w.point(i, lanes), e);
+}
+
+// The lanes that a mask names go on together.
+void completed(const Inst& i, Warp& w, Mask lanes, Collective kind, Mask mask) {
+  if (w.observer == nullptr) return;
+  w.observer->collective(w.point(i, lanes), kind, mask);
+  const unsigned k = static_cast<unsigned>(kind);
+  if (k >= PartMeetings::kKinds) return;
+  check_exited(i, w, lanes, kind, mask);
+  if (lanes == w.alive) return;
+  if (!w.part_meetings) w.part_meetings = std::make_shared<PartMeetings>();
+  PartMeetings& met = *w.part_meetings;
+  w.met_in_part |= lanes;
+  for_lanes(lanes, [&](unsigned l) { ++met.count[k][l], met.last_pc[k][l] = i.pc, met.last_mask[k][l] = mask; });
+}
+
+}  // namespace
 
 Meeting meet_general(const Inst& i, Warp& w, Mask lanes, Slot members, Collective kind,
                      std::uint64_t (*bring)(const Inst&, const Warp&, unsigned)) {
@@ -60,7 +112,7 @@ Meeting meet_general(const Inst& i, Warp& w, Mask lanes, Slot members, Collectiv
   set_active(w, lanes);
   w.diverged = !w.others.empty();
   if ((need & ~lanes) == 0) {
-    if (w.observer != nullptr) w.observer->collective(w.point(i, lanes), kind, mask);
+    completed(i, w, lanes, kind, mask);
     r.ready = true;
     r.lanes = r.present = lanes;
     return r;
@@ -74,7 +126,7 @@ Meeting meet_general(const Inst& i, Warp& w, Mask lanes, Slot members, Collectiv
   if ((need & ~(lanes | elsewhere)) == 0) {
     for (auto& f : w.others)
       if (f.wait == Stop::collective && f.need == mask && f.pc->fn == i.fn) f.wait = Stop::paused, f.released = true;
-    if (w.observer != nullptr) w.observer->collective(w.point(i, lanes | elsewhere), kind, mask);
+    completed(i, w, lanes | elsewhere, kind, mask);
     r.ready = true;
     r.lanes = lanes;
     r.present = lanes | elsewhere;

@@ -181,6 +181,7 @@ void start_warp(Warp& w, const Function& entry) {
   w.copies.clear();
   w.groups.fill(0);
   w.passed.clear();
+  if (w.met_in_part != 0) *w.part_meetings = {}, w.met_in_part = 0;
   w.released = false;
   w.carry = 0;
   w.forced = false;

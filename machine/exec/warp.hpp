@@ -19,6 +19,7 @@ struct Block;
 struct Worker;
 struct FrameUndefined;  // undefined.hpp
 struct WarpUndefined;
+struct PartMeetings;  // collective.hpp
 
 // One activation of a function by a warp. Lanes that called together share it.
 struct Frame : LocalFrame {
@@ -148,6 +149,8 @@ struct Warp {
 
   // A collective whose lanes arrive at different instructions: what each has brought.
   std::array<std::uint64_t, 32> staged{};
+  Mask met_in_part = 0;  // lanes that have taken part in a collective without the whole warp: the table counts for them
+  std::shared_ptr<PartMeetings> part_meetings;
 
   // Storage
   Bytes specials_room;
@@ -212,6 +215,7 @@ struct Block {
   bool passed = false;  // a warp has passed barriers by
   std::array<BarrierState, 16> barriers;
   std::vector<MbarrierPhase> mbarriers;
+  std::uint64_t mbarriers_begin = 0, mbarriers_end = 0;  // all that the block has had lie in between
   std::vector<AsyncArrival> async_arrivals;
   std::shared_ptr<BulkQueue> bulk;  // once a thread of it has issued one
   std::uint64_t next_copy = 0;

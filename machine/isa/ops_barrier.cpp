@@ -35,7 +35,9 @@ void arrive(const Inst& i, Warp& w, Mask lanes, const Frame& frame) {
   const unsigned first = static_cast<unsigned>(std::countr_zero(lanes));
   const std::byte* bank[3] = {frame.registers, frame.function->constants.data(), w.bank[2]};
   auto value = [&](Slot s) { return reinterpret_cast<const std::uint32_t*>(bank[s & 3] + (s & ~Slot{3}))[first]; };
-  const std::uint32_t id = value(i.a) & 15;
+  const std::uint32_t number = value(i.a), id = number & 15;
+  if (number > 15)
+    tell_fault(w, i, lanes, Fault::barrier_number, "barrier number " + std::to_string(number) + ", at most 15");
   const std::uint32_t expected = counted(i) ? value(i.b) : 0;
   BarrierState& b = block.barriers[id];
   if (counted(i)) {

@@ -70,6 +70,14 @@ void permute(u32* d, const u32* a, const u32* from, Mask lanes) {
   else blend(d, t, lanes);
 }
 
+// The lanes whose segment is not of a width that is a power of two.
+Mask odd_widths(const u32* c, Mask lanes) {
+  static constexpr u32 kSegments = 1u << 0 | 1u << 16 | 1u << 24 | 1u << 28 | 1u << 30 | 1u << 31;
+  Mask odd = 0;
+  for_lanes(lanes, [&](unsigned l) { odd |= (~(kSegments >> (c[l] >> 8 & 31)) & 1) << l; });
+  return odd;
+}
+
 template <Shuffle M, bool Fixed>
 const Inst* shfl(const Inst& i, Warp& w, Mask mask) {
   const Meeting m = meet(i, w, mask, i.e, Collective::shuffle, bring_word);
@@ -83,6 +91,13 @@ const Inst* shfl(const Inst& i, Warp& w, Mask mask) {
     from = fixed.from, inside = fixed.inside;
   } else {
     inside = sources(M, w.at<const u32>(i.b), w.at<const u32>(i.c), computed);
+    if (i.imm != 0) {
+      const u32* c = w.at<const u32>(i.c);
+      if (const Mask odd = odd_widths(c, m.lanes); odd != 0) {
+        const u32 width = 32 - (c[std::countr_zero(odd)] >> 8 & 31);
+        collective_fault(i, w, odd, Fault::shuffle_width, "a width of " + std::to_string(width) + " lanes");
+      }
+    }
   }
   if (w.follows) [[unlikely]]
     shuffled_undefined(i, w, m, from, Fixed);
@@ -106,7 +121,12 @@ void shfl_decode(Decoder& d) {
   const Slot p = pair ? d.predicate_destination(o.parts[1]) : 0;
   const Slot a = d.source(1, Type::b32), b = d.source(2, Type::b32), c = d.source(3, Type::b32),
              e = d.source(4, Type::b32);
-  const bool fixed = d.is_immediate(2) && d.is_immediate(3);
+  bool known = false;  // the width is right
+  if (d.is_immediate(3)) {
+    const u32 segment = d.immediate(3);
+    known = odd_widths(&segment, 1) == 0;
+  }
+  const bool fixed = d.is_immediate(2) && known;
   static constexpr Handler kFixed[] = {shfl<Shuffle::up, true>, shfl<Shuffle::down, true>, shfl<Shuffle::bfly, true>,
                                        shfl<Shuffle::idx, true>};
   static constexpr Handler kFree[] = {shfl<Shuffle::up, false>, shfl<Shuffle::down, false>, shfl<Shuffle::bfly, false>,
@@ -123,6 +143,7 @@ void shfl_decode(Decoder& d) {
   Inst& i = d.emit(fixed ? kFixed[mode] : kFree[mode]);
   i.a = a, i.b = b, i.c = c, i.d = r, i.e = e, i.extra = p;
   if (fixed) i.data = data;
+  i.imm = known ? 0 : 1;
 }
 
 // ---- vote --------------------------------------------------------------------------------------------------------

@@ -36,6 +36,8 @@ Words words_of(Fault fault) {
       return {
           "synccheck", "Invalid thread count of a barrier",
           "the count must be a multiple of 32, at most the block's threads, and the same for all that use the barrier"};
+    case Fault::barrier_number:
+      return {"synccheck", "Invalid number of a barrier", "a block has 16 barriers, with the numbers 0 to 15"};
     case Fault::barrier_mixed:
       return {"synccheck", "Different barrier operations meet", "give each kind of barrier its own number"};
     case Fault::mask_excludes_self:
@@ -46,9 +48,14 @@ Words words_of(Fault fault) {
               warning};
     case Fault::mask_mismatch:
       return {"synccheck", "Lanes of one collective gave different masks", "compute the mask once, before the branch"};
+    case Fault::shuffle_width:
+      return {"synccheck", "Invalid width of a shuffle", "the width must be 1, 2, 4, 8, 16 or 32"};
     case Fault::deadlock: return {"synccheck", "Deadlock", ""};
     case Fault::mbarrier_invalid:
-      return {"synccheck", "Invalid mbarrier operation", "initialise the mbarrier and order that before its first use"};
+      return {
+          "synccheck", "Invalid mbarrier operation",
+          "initialise the mbarrier once, order that before its first use, and invalidate it before its memory is used "
+          "for anything else"};
     case Fault::async_not_waited:
       return {"synccheck", "Block ended with async copies in flight", "wait for the copies before the block ends",
               warning};
