@@ -105,6 +105,8 @@ void start_block(Block& block, Worker& k, std::uint64_t index, std::uint32_t slo
   for (auto& barrier : block.barriers) barrier = BarrierState{};
   block.passed = false;
   block.mbarriers.clear();
+  block.mbarriers_begin = ~std::uint64_t{0};
+  block.mbarriers_end = 0;
   block.async_arrivals.clear();
   block.bulk.reset();
   block.next_copy = 0;

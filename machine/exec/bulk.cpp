@@ -185,7 +185,12 @@ void issue_bulk(const Inst& i, Warp& w, unsigned lane, std::unique_ptr<PendingBu
   if (w.observer != nullptr && !w.observer->bulk_issue(w.point(i, Mask{1} << lane), c)) return drop_bulk(w, *bulk);
   c.each_source([&](u64 address, u64 bytes) { inside(address, bytes, c.reads_shared()); });
   if (c.kind != BulkKind::prefetch)
-    c.each_destination([&](u64 address, u64 bytes) { inside(address, bytes, c.writes_shared()); });
+    c.each_destination([&](u64 address, u64 bytes) {
+      inside(address, bytes, c.writes_shared());
+      u64 addresses[kWarp] = {};
+      addresses[lane] = address;
+      if (c.writes_shared() && !bad) check_overwritten(w, i, Mask{1} << lane, addresses, bytes);
+    });
   if (c.kind == BulkKind::prefetch) return;
   ++queue.issued;
   if (bad) return drop_bulk(w, *bulk);

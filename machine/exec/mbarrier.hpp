@@ -44,6 +44,14 @@ inline MbarrierPhase* phase_of(Block& block, std::uint64_t address) {
   return nullptr;
 }
 
+// Some live mbarrier has bytes in common with [address, address + bytes).
+inline bool holds_mbarrier(const Block& block, std::uint64_t address, std::uint64_t bytes) {
+  if (address >= block.mbarriers_end || address + bytes <= block.mbarriers_begin) return false;
+  for (const auto& m : block.mbarriers)
+    if (address < m.address + 8 && m.address < address + bytes) return true;
+  return false;
+}
+
 // The phase completes when nothing is pending; the next one begins.
 inline void complete_if_due(Block& block, std::uint64_t address, MbarrierBits& o) {
   if (o.pending != 0 || o.bytes != 0) return;
@@ -71,5 +79,8 @@ inline std::uint64_t transact(Block& block, std::uint64_t address, std::int64_t 
 
 // An operation on an mbarrier that cannot be: reported, or without checks the end of the launch.
 void mbarrier_invalid(Warp& w, const Inst& i, Mask lanes, const std::uint64_t* address, std::string_view detail);
+
+// Data that `lanes` write to shared memory over an mbarrier which has not been invalidated: reported.
+void check_overwritten(Warp& w, const Inst& i, Mask lanes, const std::uint64_t* address, std::uint64_t bytes);
 
 }  // namespace machine

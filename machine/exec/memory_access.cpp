@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "exec/mbarrier.hpp"
 #include "exec/undo.hpp"
 
 namespace machine {
@@ -180,6 +181,8 @@ Mask one_space(const Inst& i, Warp& w, const MemoryOp& op, Access& a) {
   if (writes) {
     w.worker->bytes_stored += bytes;
     if (a.space != Space::local) before_store(w, a, lanes);
+    if (a.space == Space::shared && !w.block->mbarriers.empty()) [[unlikely]]
+      check_overwritten(w, i, lanes, a.address, a.width);
   } else {
     w.worker->bytes_loaded += bytes;
     if (op.order != Order::weak) polled(w, a.address, lanes);

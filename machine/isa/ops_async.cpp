@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "exec/mbarrier.hpp"
 #include "exec/schedule.hpp"
 #include "exec/undefined.hpp"
 #include "isa/families.hpp"
@@ -156,6 +157,8 @@ const Inst* copy(const Inst& i, Warp& w, Mask mask) {
     to.lanes = from.lanes = mask;
     classify(to), classify(from);
   }
+  if (!w.block->mbarriers.empty()) [[unlikely]]
+    check_overwritten(w, i, mask, destination, op.bytes);
   c.told.lanes = c.pending = mask;
   c.told.whole = some ? mask & mask_of([&](unsigned l) { return source_bytes[l] == op.bytes; }) : mask;
   if (w.observer != nullptr) w.observer->async_issue(w.point(i, mask), c.told);

@@ -1,4 +1,5 @@
 // mbarrier objects in shared memory, and cp.async.mbarrier.arrive.
+#include <algorithm>
 #include <cstring>
 
 #include "exec/bulk.hpp"
@@ -158,14 +159,19 @@ const Inst* mbarrier(const Inst& i, Warp& w, Mask mask) {
   const u32 first_count = count_of(static_cast<unsigned>(std::countr_zero(mask)));
   switch (op.what) {
     case What::init: {
+      Mask again = 0;
       for_lanes(mask, [&](unsigned l) {
         const u32 n = count_of(l);
         if (n == 0 || n > MbarrierBits::kCount)
           invalid(w, i, Mask{1} << l, "an mbarrier count must be between 1 and 2^20 - 1");
         MbarrierBits{n, n, 0, 0}.put(address[l]);
-        if (auto* m = phase_of(block, address[l])) *m = {address[l]};
+        if (auto* m = phase_of(block, address[l])) *m = {address[l]}, again |= Mask{1} << l;
         else block.mbarriers.push_back({address[l]});
+        block.mbarriers_begin = std::min(block.mbarriers_begin, address[l]);
+        block.mbarriers_end = std::max(block.mbarriers_end, address[l] + 8);
       });
+      if (again != 0 && w.observer != nullptr)
+        invalid(w, i, again, "the mbarrier is initialised again, and has not been invalidated");
       ++w.worker->memory_changes;
       tell(w, i, MbarrierOp::init, op, mask, first_count, phases);
       break;
@@ -217,6 +223,15 @@ const Inst* mbarrier(const Inst& i, Warp& w, Mask mask) {
       break;
     }
     case What::test: {
+      // A state is good for the phase that it was given in and the one behind it.
+      Mask old = 0;
+      if (!op.parity && w.observer != nullptr)
+        for_lanes(mask, [&](unsigned l) {
+          const u32 now = MbarrierBits::at(address[l]).phase,
+                    then = MbarrierBits::unpack(w.at<const u64>(op.state)[l]).phase;
+          old |= Mask{((now - then) & 7) > 1} << l;
+        });
+      if (old != 0) invalid(w, i, old, "the state is of a phase before the last one that completed");
       Mask done = 0;
       auto look = [&](unsigned l) {
         const MbarrierBits o = MbarrierBits::at(address[l]);

@@ -42,6 +42,8 @@ void Racecheck::block_begin(const BlockInfo& block) {
   state.waited = 0;
   state.held.clear();
   state.bulk = false;
+  state.initialised.clear();
+  state.newest_initialised = 0;
   // Stamps go on from block to block; long before they run out, the state begins anew.
   if (state.order.highest() >= kLastStamp) state = {};
   state.order.begin(static_cast<std::uint32_t>(block.index), launch_.warps_per_block, block.threads);
@@ -108,10 +110,6 @@ void Racecheck::fence(const WarpPoint& point, Scope scope) {
 
 void Racecheck::proxy_fence(const WarpPoint& point) {
   if (checks_) state_of(point).order.proxy_fence(point.warp, point.active, point.alive);
-}
-
-void Racecheck::mbarrier(const WarpPoint& point, const MbarrierEvent& event) {
-  if (checks_) state_of(point).order.mbarrier(point.warp, point.alive, event);
 }
 
 void Racecheck::threads_exit(const WarpPoint& point) { state_of(point).order.exit(point.warp, point.active); }

@@ -57,6 +57,16 @@ class Racecheck : public ChunkCheck {
   bool hurries() const { return hurries_; }
 
  private:
+  // `lanes` use the mbarriers at `address`, whose initialisation must come before.
+  void check_initialised(const WarpPoint& point, Mask lanes, const std::uint64_t* address);
+
+  // Who initialised an mbarrier.
+  struct Initialisation {
+    std::uint64_t address = 0;
+    unsigned warp = 0, lane = 0;
+    std::uint32_t pc = 0;
+    Stamp stamp = 0;
+  };
   // The state of a resident block, used again by the next block there and by later launches.
   struct BlockState {
     BlockOrder order;
@@ -64,6 +74,8 @@ class Racecheck : public ChunkCheck {
     Locks::Held held;
     std::uint32_t waited = 0;  // warps past griddepcontrol.wait
     bool bulk = false;         // a thread of the block has issued a bulk copy
+    std::vector<Initialisation> initialised;
+    Stamp newest_initialised = 0;
     std::unique_ptr<AsyncProxy> proxy;
 
     bool is_early(const WarpPoint& point) const { return (waited >> point.warp & 1) == 0; }

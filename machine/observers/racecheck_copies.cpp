@@ -43,6 +43,9 @@ void Racecheck::bulk_issue(const WarpPoint& point, const BulkCopy& copy) {
     if (!state.proxy) state.proxy = std::make_unique<AsyncProxy>();
     if (!state.bulk) state.proxy->begin(*point.block);
     state.bulk = true;
+    std::array<std::uint64_t, kWarp> mbarrier{};
+    mbarrier[copy.lane] = copy.mbarrier;
+    check_initialised(point, Mask{1} << copy.lane, mbarrier.data());
     stamp = state.proxy->issue(state.order, state.shared, report_, copy);
   }
   each_global_part(copy, [&](const Access& part, Touch touch) {
