@@ -35,8 +35,8 @@ struct Undefined {
 enum class Merge : std::uint8_t { replace, and_, or_, xor_, any };
 
 // What an undefined value decides. `stored`: it comes to memory, where nobody follows it; `printed`: by the kernel's
-// printf.
-enum class UndefinedUse : std::uint8_t { branch, address, members, control, stored, printed };
+// printf; `swap`: whether a compare-and-swap stores.
+enum class UndefinedUse : std::uint8_t { branch, address, members, control, stored, printed, swap };
 
 // How far undefined values are followed.
 enum class Following : std::uint8_t { none, registers, memory };

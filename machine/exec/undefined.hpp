@@ -89,6 +89,18 @@ void before_memory(const Inst& i, Warp& w, const MemoryOp& op, Mask mask);
 void loaded_undefined(Warp& w, const MemoryOp& op);
 // `operands` become what memory holds; one of each and of the results for every component.
 void before_atomic(const Inst& i, Warp& w, const MemoryOp& op, const Slot* operands, const Slot* results, Mask mask);
+// What a compare-and-swap compares with, noted before it runs: its results may go to the same registers.
+struct Comparand {
+  std::array<std::array<std::uint64_t, kWarp>, 2> value;  // by component
+  Mask lanes = 0;                                         // with an undefined bit; the bits and origins count for them
+  std::array<std::array<std::uint64_t, kWarp>, 2> bits{};
+  std::array<Origin, kWarp> origins;
+};
+void note_comparand(Comparand& comparand, const Warp& w, const MemoryOp& op, Mask mask);
+// Behind it: whether it stored hung on undefined bits. A first guess that was loaded from the same place is none: the
+// swap finds out what it is worth.
+void swap_undefined(const Inst& i, Warp& w, const MemoryOp& op, const Comparand& comparand, const Slot* results,
+                    Mask mask);
 void atomic_undefined(Warp& w, const MemoryOp& op, const Slot* results);
 // A parameter of a called function, moved between its area and registers.
 void area_undefined(Warp& w, const MemoryOp& op, Slot area, std::int64_t offset, Mask mask);

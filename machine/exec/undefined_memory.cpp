@@ -1,5 +1,7 @@
 // Undefined bits between registers and memory. What memory holds is the checks' to know: bits come and go with an
 // access.
+#include <cstring>
+
 #include "exec/undefined.hpp"
 
 namespace machine {
@@ -69,6 +71,52 @@ void before_atomic(const Inst& i, Warp& w, const MemoryOp& op, const Slot* opera
   for (unsigned c = 0; c < op.components; ++c) give(i, w, operands[c], mask, c * op.element, op.element);
   if (op.kind != AccessKind::atomic) return;
   for (unsigned c = 0; c < op.components; ++c) set_defined(*w.frame, results[c], mask);
+}
+
+namespace {
+
+u64 element_at(const Warp& w, Slot s, unsigned bytes, unsigned l) {
+  u64 v = 0;
+  std::memcpy(&v, w.at<const std::byte>(s) + l * bytes, bytes);
+  return v;
+}
+
+}  // namespace
+
+void note_comparand(Comparand& comparand, const Warp& w, const MemoryOp& op, Mask mask) {
+  const unsigned parts = op.element == 8 && op.width == 16 ? 2 : 1;
+  for (unsigned c = 0; c < parts; ++c) {
+    for_lanes(mask, [&](unsigned l) { comparand.value[c][l] = element_at(w, op.registers[c], op.element, l); });
+    const UndefinedSlot* u = w.follows ? undefined_of(w, op.registers[c]) : nullptr;
+    if (u == nullptr) continue;
+    for_lanes(u->lanes & mask, [&](unsigned l) {
+      if ((comparand.lanes >> l & 1) == 0) comparand.origins[l] = u->origins[l];
+      comparand.bits[c][l] = low_bytes(u->bits[l], op.element);
+    });
+    comparand.lanes |= u->lanes & mask;
+  }
+}
+
+void swap_undefined(const Inst& i, Warp& w, const MemoryOp& op, const Comparand& comparand, const Slot* results,
+                    Mask mask) {
+  const Undefined& u = *w.worker->undefined;
+  const Mask found = u.lanes & mask;
+  for_lanes((comparand.lanes | found) & mask, [&](unsigned l) {
+    const bool guess = (comparand.lanes >> l & 1) != 0, memory = (found >> l & 1) != 0;
+    bool differ = false, open = false;
+    for (unsigned c = 0; c < op.components; ++c) {
+      const u64 bits = comparand.bits[c][l] | (memory ? get(u, l, c * op.element, op.element) : 0);
+      open |= bits != 0;
+      differ |= ((comparand.value[c][l] ^ element_at(w, results[c], op.element, l)) & ~bits) != 0;
+    }
+    if (differ || !open) return;
+    const Origin& origin = guess ? comparand.origins[l] : u.origins[l];
+    const bool of_this_place =
+        memory ? origin.kind == u.origins[l].kind && origin.address == u.origins[l].address
+               : origin.kind == Origin::Kind::memory && origin.address - w.address_room[l] < op.width;
+    if (guess && of_this_place) return;
+    tell_undefined(i, w, UndefinedUse::swap, Mask{1} << l, origin);
+  });
 }
 
 void atomic_undefined(Warp& w, const MemoryOp& op, const Slot* results) {

@@ -156,13 +156,23 @@ void transfer_wide(const MemoryOp& memory, Warp& w, const u64* address, Mask mas
   in_some_order(w, address, mask, changed, lane);
 }
 
+// A compare-and-swap where undefined values are followed.
+Mask run_swap(const Inst& i, Warp& w, const AtomicOp& op, Mask mask) {
+  Comparand comparand;
+  note_comparand(comparand, w, op.memory, mask);
+  const Mask done = run_memory(i, w, op.memory, mask);
+  swap_undefined(i, w, op.memory, comparand, op.result, done);
+  return done;
+}
+
 const Inst* atomic(const Inst& i, Warp& w, Mask mask) {
   mask &= w.active;
   if (mask == 0) return &i + 1;
   const AtomicOp& op = *static_cast<const AtomicOp*>(i.data);
   if (w.follows) [[unlikely]]
     before_atomic(i, w, op.memory, op.second[0] != 0 ? op.second : op.memory.registers, op.result, mask);
-  const Mask done = run_memory(i, w, op.memory, mask);
+  const Mask done =
+      op.op == Op::cas && w.worker->undefined != nullptr ? run_swap(i, w, op, mask) : run_memory(i, w, op.memory, mask);
   if (done != mask && op.returns)
     for (unsigned c = 0; c < op.memory.components; ++c)
       for_lanes(mask & ~done, [&](unsigned l) {

@@ -35,6 +35,7 @@ const char* use_words(UndefinedUse use) {
     case UndefinedUse::control: return "what an instruction does depends on ";
     case UndefinedUse::stored: return "what is stored depends on ";
     case UndefinedUse::printed: return "what the kernel prints depends on ";
+    case UndefinedUse::swap: return "whether a compare-and-swap stores depends on ";
   }
   return "the program depends on ";
 }
