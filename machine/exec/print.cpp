@@ -91,7 +91,7 @@ std::string printed(const Conversion& c, const char* length, int width, T value)
 }  // namespace
 
 int print_formatted(const Warp& w, std::uint64_t format_at, std::uint64_t arguments, unsigned lane, std::string& out,
-                    std::vector<PrintedArgument>& printed_arguments) {
+                    Printed& noted) {
   const std::string format = read_string(w, format_at, lane);
   int count = 0;
   std::uint64_t offset = 0;
@@ -100,7 +100,7 @@ int print_formatted(const Warp& w, std::uint64_t format_at, std::uint64_t argume
     offset = (offset + bytes - 1) / bytes * bytes;
     std::uint64_t v = 0;
     read_bytes(w, arguments + offset, lane, &v, bytes);
-    printed_arguments.push_back({offset, count_for != 0 ? count_for : bytes});
+    noted.arguments.push_back({offset, count_for != 0 ? count_for : bytes});
     offset += bytes;
     ++count;
     return v;
@@ -140,7 +140,9 @@ int print_formatted(const Warp& w, std::uint64_t format_at, std::uint64_t argume
       case 'p': out += printed(c, "", width, reinterpret_cast<void*>(next(8))); break;
       case 's': {
         const std::uint64_t at = next(8);
-        out += printed(c, "", width, at == 0 ? "(null)" : read_string(w, at, lane).c_str());
+        const std::string text = at == 0 ? "(null)" : read_string(w, at, lane);
+        if (at != 0) noted.strings.push_back({at, text.size()});
+        out += printed(c, "", width, text.c_str());
         break;
       }
       default: out += printed(c, "", width, std::bit_cast<double>(next(8)));

@@ -16,8 +16,17 @@ struct PrintedArgument {
   std::uint64_t offset;
   unsigned bytes;
 };
+// A string that was printed, from a generic address on; `bytes` without its end.
+struct PrintedString {
+  std::uint64_t address;
+  std::uint64_t bytes;
+};
+struct Printed {
+  std::vector<PrintedArgument> arguments;
+  std::vector<PrintedString> strings;
+};
 // Appends what printf would write; returns the number of arguments, or -1 for an unreadable format.
 int print_formatted(const Warp& w, std::uint64_t format, std::uint64_t arguments, unsigned lane, std::string& out,
-                    std::vector<PrintedArgument>& printed);
+                    Printed& printed);
 
 }  // namespace machine

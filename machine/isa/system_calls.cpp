@@ -38,14 +38,40 @@ void require_printed_defined(const Inst& i, Warp& w, unsigned lane, std::uint64_
   }
 }
 
+// A string is read like any other memory, up to its end.
+void check_printed_string(const Inst& i, Warp& w, unsigned lane, const PrintedString& text) {
+  const bool local = text.address - kLocalWindow < kWindowBytes, shared = text.address - kSharedWindow < kWindowBytes;
+  const std::uint64_t shift = local ? 0 - kLocalWindow : shared ? w.block->info.shared - kSharedWindow : 0;
+  Access a;
+  a.space = local ? Space::local : shared ? Space::shared : Space::global;
+  a.generic = true;
+  a.shape = Shape::uniform;
+  a.width = 1;
+  a.lanes = a.breaks = Mask{1} << lane;
+  a.address = w.address();
+  for (std::uint64_t k = 0; k <= text.bytes; ++k) {
+    w.address()[lane] = text.address + k + shift;
+    a.undefined = w.worker->memory_undefined ? w.worker->undefined.get() : nullptr;
+    if (a.undefined != nullptr) a.undefined->lanes = 0;
+    if (admit_lanes(i, w, a) == 0) return;
+    if (a.undefined == nullptr || a.undefined->lanes == 0) continue;
+    tell_undefined(i, w, UndefinedUse::printed, a.lanes, a.undefined->origins[lane]);
+    a.undefined->lanes = 0;
+    return;
+  }
+}
+
 // slots: format, arguments, result
 const Inst* vprintf(const Inst& i, Warp& w, Mask mask) {
   const Mask lanes = mask & w.active;
   for_lanes(lanes, [&](unsigned l) {
-    std::vector<PrintedArgument> printed;
+    Printed printed;
     const std::uint64_t arguments = argument(w, i.slots[1], l, 8);
     const int n = print_formatted(w, argument(w, i.slots[0], l, 8), arguments, l, w.worker->printed, printed);
-    require_printed_defined(i, w, l, arguments, printed);
+    if (w.observer != nullptr) {
+      require_printed_defined(i, w, l, arguments, printed.arguments);
+      for (const PrintedString& text : printed.strings) check_printed_string(i, w, l, text);
+    }
     if (i.slots[2] != 0) w.at<std::uint32_t>(i.slots[2])[l] = static_cast<std::uint32_t>(n);
   });
   return &i + 1;
