@@ -12,6 +12,9 @@ using machine::Dim3;
 
 namespace {
 
+// What the architectures allow a thread. ptxas compiles more without a word.
+constexpr std::uint32_t kLocalBytes = 512u << 10;
+
 struct Configuration {
   dim3 grid, block;
   size_t shared;
@@ -69,6 +72,10 @@ void check_kernel(CUkern_st& kernel, const dim3& block, size_t shared) {
     fail(cudaErrorInvalidValue, std::to_string(shared) + " bytes of dynamic shared memory, but this kernel may use " +
                                     std::to_string(kernel.dynamic_shared_limit()) +
                                     ": raise cudaFuncAttributeMaxDynamicSharedMemorySize first");
+  if (attributes.local_bytes > kLocalBytes)
+    fail(cudaErrorLaunchOutOfResources, std::to_string(attributes.local_bytes) +
+                                            " bytes of local memory a thread are more than the " +
+                                            std::to_string(kLocalBytes) + " that there are");
   if (registers_of(kernel) * threads > static_cast<std::uint64_t>(limits().registers_per_multiprocessor))
     fail(cudaErrorLaunchOutOfResources, std::to_string(registers_of(kernel)) + " registers a thread times " +
                                             std::to_string(threads) + " threads are more than the " +

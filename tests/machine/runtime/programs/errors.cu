@@ -3,6 +3,13 @@
 
 __global__ void stop() { __trap(); }
 
+// 800 KB of local memory a thread: ptxas compiles it, no architecture has it.
+__global__ void hoard(float* out, int n) {
+  float large[200000];
+  for (int i = 0; i < n; ++i) large[i * 7919 % 200000] = i;
+  *out = large[n];
+}
+
 int main() {
   OK(cudaGetLastError());
   EXPECT_CODE(cudaErrorInvalidValue, cudaMalloc(static_cast<void**>(nullptr), 4));
@@ -28,6 +35,8 @@ int main() {
   EXPECT_CODE(cudaErrorInvalidValue, cudaMemcpy(&local, nullptr, 4, cudaMemcpyDeviceToHost));
   EXPECT_CODE(cudaErrorInvalidMemcpyDirection, cudaMemcpy(&local, &local, 4, static_cast<cudaMemcpyKind>(77)));
   cudaGetLastError();
+  hoard<<<1, 32>>>(nullptr, 0);
+  EXPECT_CODE(cudaErrorLaunchOutOfResources, cudaGetLastError());
 
   // A kernel's failure appears where the host waits, and stays.
   stop<<<1, 1>>>();
