@@ -46,7 +46,7 @@ def _judge_fixture(
 ) -> Outcome:
     """never: outputs of which no fixture promises an element. flat: inputs whose elements are all equal.
 
-    called: the calls in order, so that wrong outputs are tested for what they match; empty: they are not.
+    called: the calls in order, to test what wrong outputs match instead; none to omit that test.
     """
     if (unfinished := not_done("compare", subject, fixture, ran)) is not None:
         return unfinished

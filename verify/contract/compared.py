@@ -18,7 +18,7 @@ class Intermediate:
     """The key by which ``observe`` gets its array. Example: ``name="m"``"""
 
     buffer: str
-    """The buffer that it lies in. Example: ``buffer="workspace"``"""
+    """The buffer that it is a view of. Example: ``buffer="workspace"``"""
 
     dtype: str
     """Element type. Example: ``dtype="f32"``"""
@@ -27,7 +27,7 @@ class Intermediate:
     """Extents, outermost first. Example: ``shape=("rows", "columns")``"""
 
     offset: Expression = 0
-    """Bytes from the buffer's first, usually a plan value. Example: ``offset="16*rows"``"""
+    """Byte offset in the buffer, usually a plan value. Example: ``offset="16*rows"``"""
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,10 @@ class Bounded(Protocol):
 
 @dataclass(frozen=True)
 class Effect:
-    """What one fault at each of some positions would do, by query head."""
+    """The effect on the output of one fault at each of several positions, by query head."""
 
     kind: Literal["dropped", "added"]
-    """The position is left out, or it counts although it is dead. Example: ``kind="dropped"``"""
+    """The position is dropped, or included although it is dead. Example: ``kind="dropped"``"""
 
     row: int
     """Batch row. Example: ``row=0``"""
@@ -73,4 +73,4 @@ class Effect:
     """``[n]``, absolute. Example: ``positions=np.arange(64)``"""
 
     size: np.ndarray
-    """``[heads, n]``: the largest move of any quantity, in units. Example: ``size=np.ones((4, 64))``"""
+    """``[heads, n]``: the largest change of any quantity, in units. Example: ``size=np.ones((4, 64))``"""

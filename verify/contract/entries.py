@@ -10,15 +10,15 @@ from verify.contract.symbols import Expression
 
 @dataclass(frozen=True)
 class Launcher:
-    """An entry that is a host function, ``cudaError_t name(args...)``; one that returns ``int`` will do."""
+    """An entry that is a host function, ``cudaError_t name(args...)``; it may return ``int``."""
 
     function: str
-    """As it is spelled in C++, namespace and template arguments included (each a name or an integer).
+    """Its C++ spelling, namespace and template arguments included (each a name or an integer).
     Example: ``function="scale_rows_launch"``"""
 
     args: tuple[Expression, ...] | Mapping[str, Expression]
     """In call order; each is a buffer's name (its device pointer), a symbol, plan value or expression
-    (passed as the C++ parameter's own type), 0 (also a null pointer), ``"stream"``, or ``"bytes(buffer)"``
+    (converted to the C++ parameter's type), 0 (also a null pointer), ``"stream"``, or ``"bytes(buffer)"``
     (the allocation's size). With ``struct``, a mapping from its fields to such values.
     Example: ``args=("x", "y", "rows", "2*columns", "bytes(y)", "stream")``"""
 
@@ -36,7 +36,7 @@ class Global:
     """An entry that is a ``__global__`` function, launched by the harness with this geometry."""
 
     function: str
-    """As it is spelled in C++, template arguments included (each a name or an integer).
+    """Its C++ spelling, template arguments included (each a name or an integer).
     Example: ``function="softmax<float, 256>"``"""
 
     grid: tuple[Expression, ...]
@@ -49,7 +49,7 @@ class Global:
     """As for ``Launcher``, without ``"stream"``. Example: ``args=("x", "y", "columns")``"""
 
     shared: Expression = 0
-    """Dynamic shared memory of a block, in bytes; above 48 KB the harness asks for the kernel's consent.
+    """Dynamic shared memory of a block, in bytes; above 48 KB the harness sets the kernel's attribute for it.
     Example: ``shared="4*columns"``"""
 
 
@@ -58,29 +58,29 @@ Entry = Launcher | Global
 
 @dataclass(frozen=True)
 class Refusal:
-    """Bad input that must return an error, launch nothing and leave every output untouched."""
+    """Bad input that must return an error, launch nothing and leave every output unchanged."""
 
     name: str
-    """Stands in reports. Example: ``name="no-rows"``"""
+    """The name in reports. Example: ``name="no-rows"``"""
 
     symbols: Mapping[str, Expression | float] = field(default_factory=dict)
-    """Symbol overrides applied to ``fixture``, as expressions over its values; symbols that the fixture
-    leaves to their defaults follow.
+    """Symbol overrides applied to ``fixture``, as expressions over its values; defaults that depend on them
+    are recomputed.
     Example: ``symbols={"rows": 0}``"""
 
     null: tuple[str, ...] = ()
     """Buffers passed as null pointers, or the launcher's struct by its name. Example: ``null=("x",)``"""
 
     misalign: Mapping[str, int] = field(default_factory=dict)
-    """Buffer to bytes that are added to its pointer. Example: ``misalign={"x": 8}``"""
+    """By buffer, bytes added to its pointer. Example: ``misalign={"x": 8}``"""
 
     shrink: Mapping[str, int] = field(default_factory=dict)
-    """Buffer to bytes that are taken off the size which ``bytes(buffer)`` reports.
+    """By buffer, bytes subtracted from the size that ``bytes(buffer)`` reports.
     Example: ``shrink={"x": 1}``"""
 
     fixture: str | None = None
-    """The fixture that it starts from; None: the contract's first. Example: ``fixture="padded-rows"``"""
+    """The fixture that it is based on; None: the contract's first. Example: ``fixture="padded-rows"``"""
 
     error: str | None = None
-    """The name of the error that must be returned; None: any will do.
+    """The name of the error that must be returned; None: any error.
     Example: ``error="cudaErrorInvalidValue"``"""

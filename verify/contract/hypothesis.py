@@ -1,4 +1,4 @@
-"""Faults that a contract can think of: what a kernel with such a fault would give."""
+"""Faults that a contract anticipates: what a kernel with such a fault would return."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Answers(Protocol):
-    """A case with a reference of its own: one whose inputs or symbols are not those of the run."""
+    """A case with its own reference: its inputs or symbols differ from the run's."""
 
     @property
     def reference(self) -> Mapping[str, np.ndarray]: ...
@@ -21,33 +21,35 @@ class Prediction:
     """The outputs of a kernel that has one fault."""
 
     says: str
-    """The fault, as it follows "matches the reference with"; the same words in every case of a fixture.
+    """The fault, as a phrase after "matches the reference with"; the same in every case of a fixture.
     Example: ``says="the last column dropped"``"""
 
     gives: Answers | Mapping[str, np.ndarray]
     """Values by quantity, float64, or an altered case, whose reference and bounds are used. A quantity that
-    is left out stays as the reference has it.
+    is missing is as in the reference.
     Example: ``gives={"y": np.zeros(3)}``"""
 
     elsewhere: Callable[[Any], Answers | Mapping[str, np.ndarray]] | None = None
-    """For a fault that was solved for from what was observed: from another case of the fixture to what the
-    same fault would give there. None: ``predict`` gives it there in the same words, or it changes nothing.
+    """For a fault whose parameters were solved for: a function of another case of the fixture that returns
+    what the same fault would give there. None: ``predict`` returns it there with the same ``says``, or it
+    changes nothing.
     Example: ``elsewhere=lambda case: {"y": np.zeros(case["rows"])}``"""
 
     @property
     def values(self) -> Mapping[str, np.ndarray]:
-        """The values, whichever way they are given."""
+        """The values by quantity, whether given directly or by an altered case."""
         return self.gives if isinstance(self.gives, Mapping) else self.gives.reference
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A fault, or a family of faults, that a failing comparison is tested for."""
+    """A fault, or a family of faults, for which a failing comparison is tested."""
 
     name: str
     """A short name, for tables. Example: ``name="column-dropped"``"""
 
     predict: Callable[[Any, Mapping[str, np.ndarray]], Iterable[Prediction]]
-    """From the case and the observed quantities to what the fault would give: one prediction, or one for each
-    member of the family, the likely ones first. The observed quantities allow to solve for a member.
+    """A function of the case and the observed quantities that returns what the fault would give: one
+    prediction, or one for each member of the family, likely ones first. It may use the observed quantities
+    to find a member.
     Example: ``predict=lambda case, seen: [Prediction("y doubled", {"y": 2 * case.reference["y"]})]``"""

@@ -34,13 +34,13 @@ OverRead = Literal["strict", "masked"]
 
 @dataclass(frozen=True)
 class Buffer:
-    """One device buffer: an exact-size allocation that the kernel gets a pointer to."""
+    """One device buffer: an allocation of exactly the needed size, to which the kernel gets a pointer."""
 
     name: str
-    """What expressions, the reference and reports call it. Example: ``name="x"``"""
+    """The name in expressions, the reference and reports. Example: ``name="x"``"""
 
     dtype: str | DtypeChoice
-    """Element type, a key of :data:`verify.contract.formats.FORMATS`, or one that a symbol chooses.
+    """Element type, a key of :data:`verify.contract.formats.FORMATS`, or a choice by a symbol.
     Example: ``dtype="bf16"``"""
 
     shape: tuple[Expression, ...]
@@ -51,13 +51,13 @@ class Buffer:
     Example: ``role="out"``"""
 
     strides: tuple[Expression, ...] | None = None
-    """Elements from one index to the next, for each extent; None: contiguous. The allocation ends with the
-    last element of the view.
+    """Stride of each extent in elements; None: contiguous. The allocation ends with the last element of the
+    view.
     Example: ``strides=("2*columns", 1)``"""
 
     align: int = 16
-    """Bytes that the base pointer is aligned to, a power of two: an allocation is placed so that it has
-    exactly the promised alignment where the device can do so.
+    """Alignment of the base pointer in bytes, a power of two. Where the device allows, the allocation has
+    exactly this alignment and no larger one.
     Example: ``align=4``"""
 
     live: Callable[[Case], np.ndarray] | None = None
@@ -67,12 +67,12 @@ class Buffer:
     Example: ``live=lambda case: np.arange(case["columns"]) < 3``"""
 
     promised: Callable[[Case], np.ndarray] | None = None
-    """For outputs, likewise: True where the kernel must write; elsewhere nothing may change. None:
+    """For outputs, a mask likewise: True where the kernel must write; nothing else may change. None:
     everywhere.
     Example: ``promised=lambda case: np.arange(case["columns"]) < 3``"""
 
     overread: OverRead | None = None
-    """The contract's rule, overridden for this buffer. Example: ``overread="masked"``"""
+    """Overrides the contract's rule for this buffer. Example: ``overread="masked"``"""
 
     given: Expression | None = None
     """For an optional argument, an expression over symbols. Where it is 0 the kernel gets a null pointer,
@@ -80,23 +80,23 @@ class Buffer:
     Example: ``given="rows > 1"``"""
 
     doc: str = ""
-    """What a reader of the contract should know of it. Example: ``doc="low nibble first"``"""
+    """A remark for readers of the contract. Example: ``doc="low nibble first"``"""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A host function that states the launcher's decisions without a launch."""
+    """A host function that returns the launcher's decisions without a launch."""
 
     function: str
-    """``cudaError_t function(const struct*, int sm_count, result*)``, where ``struct`` is the launcher's
-    own, or ``cudaError_t function(args..., result*)`` when ``args`` is given.
+    """``cudaError_t function(const struct*, int sm_count, result*)``, where ``struct`` is the launcher's,
+    or ``cudaError_t function(args..., result*)`` when ``args`` is given.
     Example: ``function="softmax_plan"``"""
 
     result: str
     """The struct that it fills. Example: ``result="softmax_plan_result"``"""
 
     fields: tuple[str, ...]
-    """Integer members of ``result``, which expressions may name.
+    """Integer members of ``result``, which expressions may use.
     Example: ``fields=("tile", "num_splits")``"""
 
     args: tuple[Expression, ...] | None = None
@@ -105,16 +105,16 @@ class Plan:
     Example: ``args=("x", "rows", "sm_count")``"""
 
     boundaries: Callable[[Case, int], list[int]] | None = None
-    """From the case and a batch row to the split edges as absolute positions, ascending, from the low edge
-    of the live band to its end. The suite checks that they cover the band exactly once.
+    """A function of the case and a batch row that returns the split edges as absolute positions, ascending,
+    from the start of the live band to its end. The suite checks that they cover the band exactly once.
     Example: ``boundaries=lambda case, row: [0, 64, 128]``"""
 
     promised: Mapping[str, Expression] = field(default_factory=dict)
-    """Field to the expression over symbols and fields that it must equal.
+    """By field, the expression over symbols and fields that it must equal.
     Example: ``promised={"tile": 32}``"""
 
     slot: Callable[[Case, int], int] | None = None
-    """From the case and an absolute position to the slot that holds it, to draw and name positions.
+    """A function of the case and an absolute position that returns its slot, to draw and name positions.
     Example: ``slot=lambda case, position: position % case["capacity"]``"""
 
 
@@ -123,26 +123,26 @@ class Profile:
     """One way to fill the inputs."""
 
     name: str
-    """Stands in reports and in ``exact``. Example: ``name="normal"``"""
+    """The name in reports and in ``exact``. Example: ``name="normal"``"""
 
     generate: Callable[[Case, np.random.Generator], dict[str, np.ndarray]]
-    """From the case, without arrays, and a generator to real values of every input over its view, float64 or
-    integers. They are rounded to the buffer's format afterwards, so the reference sees what the kernel sees.
-    A name that ends in ``:raw`` gives storage bits as they are.
+    """A function of the case, without arrays, and a generator that returns real values of every input over
+    its view, float64 or integers. They are then rounded to the buffer's format, so reference and kernel get
+    the same inputs. A name that ends in ``:raw`` stands for storage bits, which are used unchanged.
     Example: ``generate=lambda case, g: {"x": g.standard_normal((case["rows"], case["columns"]))}``"""
 
     pins: str
-    """One sentence: which faults this profile makes visible. Example: ``pins="Wrong arithmetic."``"""
+    """One sentence: the faults that this profile makes visible. Example: ``pins="Wrong arithmetic."``"""
 
     control_path: bool = False
-    """The data takes a path of its own through the kernel, so the tools run it too; the first profile of a
-    contract always counts as one.
+    """The data drives the kernel through a control path of its own, so the tools run this profile too; the
+    first profile of a contract always counts as one.
     Example: ``control_path=True``"""
 
 
 @dataclass(frozen=True)
 class Contract:
-    """What one kernel promises."""
+    """The specification of one kernel."""
 
     name: str
     """A lower-case identifier; the fixtures are in ``NAME.toml``. Example: ``name="row_softmax"``"""
@@ -151,7 +151,7 @@ class Contract:
     """The production file, beside the contract. Example: ``source="row_softmax.cu"``"""
 
     symbols: tuple[Symbol | str, ...]
-    """What a fixture gives; a bare name is a required positive integer.
+    """The values that a fixture assigns; a bare name is a required positive integer.
     Example: ``symbols=("rows", "columns", Symbol("eps", "float", default=1e-5))``"""
 
     buffers: tuple[Buffer, ...]
@@ -159,11 +159,11 @@ class Contract:
     Example: ``buffers=(Buffer("x", "f32", ("rows",)), Buffer("y", "f32", ("rows",), "out"))``"""
 
     entry: Entry | tuple[Entry, ...]
-    """What is called; of several, one after the other on one stream.
+    """The function to call, or several, which are called in order on one stream.
     Example: ``entry=Launcher("k_launch", ("x", "y", "rows", "stream"))``"""
 
     reference: Callable[[Case], dict[str, np.ndarray]]
-    """The truth by quantity, float64, by formulae independent of the kernel's own.
+    """The true values by quantity, float64, by formulae independent of the kernel's.
     Example: ``reference=lambda case: {"y": 2 * case.f64("x")}``"""
 
     error_model: Callable[[Case], Mapping[str, Bounded]]
@@ -173,19 +173,19 @@ class Contract:
     Example: ``error_model=lambda case: {"y": 2 * t.exact(case.f64("x"))}``"""
 
     profiles: tuple[Profile, ...] = ()
-    """Ways to fill the inputs; empty: the default ones, for floating-point inputs alone.
+    """Ways to fill the inputs; empty: the default ones, for floating-point inputs only.
     Example: ``profiles=(Profile("ones", lambda case, g: {"x": np.ones(case["rows"])}, "Wrong counts."),)``"""
 
     plan: Plan | None = None
-    """How the launcher's decisions are asked for. Example: ``plan=Plan("k_plan", "k_result", ("tile",))``"""
+    """How the launcher's decisions are queried. Example: ``plan=Plan("k_plan", "k_result", ("tile",))``"""
 
     intermediates: tuple[Intermediate, ...] = ()
-    """Partial results in a workspace; they go with ``observe``.
+    """Partial results in a workspace; they require ``observe``.
     Example: ``intermediates=(Intermediate("m", "x", "f32", ("rows",)),)``"""
 
     observe: Callable[[Case, dict[str, np.ndarray]], dict[str, np.ndarray]] | None = None
-    """From the case and the intermediates' values to quantities that do not depend on the kernel's own
-    choices.
+    """A function of the case and the intermediates' values that returns quantities that do not depend on the
+    kernel's choices.
     Example: ``observe=lambda case, raw: {"lse": raw["m"] + np.log(raw["l"])}``"""
 
     exact: tuple[tuple[str, str], ...] = ()
@@ -198,40 +198,40 @@ class Contract:
     Example: ``overread="masked"``"""
 
     drift: float = 0.0
-    """How far outputs may move when dead bytes, the schedule, what runs beside or the rest of the batch
+    """How far outputs may change when dead bytes, the schedule, concurrent work or the rest of the batch
     change, in units of their bound; 0: not by a bit.
     Example: ``drift=1.0``"""
 
     refusals: tuple[Refusal, ...] = ()
-    """Bad input that must be refused, one for each guard.
+    """Bad input that must be rejected, one for each guard.
     Example: ``refusals=(Refusal("null", null=("x",)),)``"""
 
     batch: str | None = None
-    """The symbol that counts independent rows; buffers whose first extent it is are sliced to run each row
-    alone. None: no such test, and the report says so.
+    """The symbol that counts independent rows; buffers whose first extent is this symbol are sliced to run
+    rows alone. None: not tested, and the report says so.
     Example: ``batch="rows"``"""
 
     pinned: Mapping[str, Expression] = field(default_factory=dict)
-    """Symbol overrides that hold every data-independent choice still for that test.
+    """Symbol overrides that fix every data-independent choice for that test.
     Example: ``pinned={"columns": "columns"}``"""
 
     captured_at: Mapping[str, Expression] = field(default_factory=dict)
-    """Symbols whose values live in device memory alone (lengths), with the value at which a CUDA graph is
+    """Symbols whose values exist only in device memory (lengths), with the values at which a CUDA graph is
     captured before it is replayed at the fixture's; empty: it is replayed at the same values.
     Example: ``captured_at={"rows": 1}``"""
 
     row_reads: Mapping[str, Expression | Callable[[Case], np.ndarray]] = field(default_factory=dict)
-    """Buffer to how often each live row (last dimension) is read in one call, for the check traffic: an
-    expression, or a function from the case to integers over the rows.
+    """By buffer, how often each live row (last dimension) is read in one call, for the check traffic: an
+    expression, or a function of the case that returns integers over the rows.
     Example: ``row_reads={"x": 3}``"""
 
     instantiations: Mapping[str, Expression] = field(default_factory=dict)
     """The kernel's template instantiations, by any name, each with an expression that is true where it runs.
-    The report counts those that ran; one that no fixture runs makes the verdict inconclusive.
+    The report counts those that ran; if no fixture runs one, the verdict is inconclusive.
     Example: ``instantiations={"attend<64>": "columns == 64"}``"""
 
     architectures: tuple[str, ...] = ("sm_80", "sm_90")
-    """What the CPU device verifies, one after the other; a GPU verifies its own. From sm_80 on.
+    """The architectures that the CPU device verifies in turn; a GPU verifies its own. From sm_80 on.
     Example: ``architectures=("sm_90a",)``"""
 
     nvcc_flags: tuple[str, ...] = ()
@@ -239,37 +239,38 @@ class Contract:
     Example: ``nvcc_flags=("-Iinclude", "-DHEADS=16")``"""
 
     effects: Callable[[Case, Mapping[str, np.ndarray]], Iterable[Effect]] | None = None
-    """From the case and the unit of every quantity to what a dropped or an added position would do; None:
-    visibility is reported as not available.
+    """A function of the case and the unit of every quantity that returns the effects of dropped and added
+    positions; None: visibility is reported as not available.
     Example: ``effects=lambda case, unit: [Effect("dropped", 0, slice(1), np.arange(1), np.ones((1, 1)))]``"""
 
     hypotheses: tuple[Hypothesis, ...] = ()
-    """Faults of this op that a failing comparison is tested for, before those that any kernel may have.
+    """Faults of this op for which a failing comparison is tested, before those that any kernel may have.
     Example: ``hypotheses=(Hypothesis("zero", lambda case, seen: [Prediction("0", {"y": np.zeros(1)})]),)``"""
 
     exact_reference: Callable[[Case, str, tuple[int, ...]], mpf] | None = None
-    """From the case, a quantity and an index to that element as an mpmath number; None: no mpmath rung.
+    """A function of the case, a quantity and an index that returns the element as an mpmath number; None: no
+    mpmath rung.
     Example: ``exact_reference=lambda case, quantity, index: 2 * mpf(case.f64("x")[index])``"""
 
     parity: Mapping[str, Callable[[Case], Mapping[str, Bounded]] | KernelOracle] = field(default_factory=dict)
-    """Op-parity oracles by name: a function from the case to quantities, whose bound is the oracle's own
-    distance from the truth, or another kernel.
+    """Op-parity oracles by name: a function of the case that returns quantities, whose bound is the oracle's
+    own error, or another kernel.
     Example: ``parity={"library": KernelOracle("library_softmax")}``"""
 
     axes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Quantity to the names of its axes, for messages. Example: ``axes={"y": ("row", "column")}``"""
+    """By quantity, the names of its axes, for messages. Example: ``axes={"y": ("row", "column")}``"""
 
     locate: Callable[[Case, str, tuple[int, ...]], str] | None = None
-    """From the case, a quantity and an index to further coordinates of the element, for messages.
+    """A function of the case, a quantity and an index that returns further coordinates for messages.
     Example: ``locate=lambda case, quantity, index: f"tile {index[-1] // 32}"``"""
 
     directory: Path = Path()
-    """The folder of the contract, set when it is loaded; not given.
+    """The folder of the contract, set when it is loaded; do not pass it.
     Example: ``directory=Path("my_kernels")``"""
 
     file: Path = Path()
-    """The contract's file, likewise. Two contracts may have one name: what is kept by contract is kept by
-    its file.
+    """The contract's file, likewise. Two contracts may have the same name, so anything stored per contract
+    is keyed by its file.
     Example: ``file=Path("my_kernels/row_softmax_contract.py")``"""
 
     def symbol(self, name: str) -> Symbol | None:
@@ -296,13 +297,13 @@ class Contract:
 
 @dataclass(frozen=True)
 class Case:
-    """One kernel x fixture x profile: what the functions of a contract are called with.
+    """One kernel x fixture x profile: the argument of a contract's functions.
 
-    A profile's ``generate`` gets it without arrays; every other function gets it whole.
+    A profile's ``generate`` gets it without arrays; every other function gets it complete.
     """
 
     contract: Contract
-    """What is verified. Example: ``case.contract.buffer("y")``"""
+    """The contract. Example: ``case.contract.buffer("y")``"""
 
     fixture: str
     """The fixture's name. Example: ``case.fixture``"""
@@ -317,16 +318,16 @@ class Case:
     """The launcher's decisions for these symbols; empty without a plan. Example: ``case.plan``"""
 
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
-    """Storage arrays by buffer, of its view's shape and its format's storage type (``uint16`` for bf16).
-    Elements outside the live mask mean nothing and never reach a device.
+    """Storage arrays by buffer, with its view's shape and its format's storage type (``uint16`` for bf16).
+    Elements outside the live mask are undefined and never reach a device.
     Example: ``case.arrays["x"]``"""
 
     sparse: bool = False
-    """The allocation is larger than what is worth filling: live runs and the bytes around them are written.
+    """The allocations are too large to fill entirely: only live runs and their surroundings are filled.
     Example: ``case.sparse``"""
 
     fill: str = "nan"
-    """What bytes hold that are no live element, in the run that a hypothesis looks at: ``nan`` or ``zero``.
+    """The fill of dead bytes in the run that a hypothesis is tested against: ``nan`` or ``zero``.
     Example: ``case.fill``"""
 
     @property

@@ -11,23 +11,23 @@ SymbolKind = Literal["int", "float", "ints"]
 
 @dataclass(frozen=True)
 class Symbol:
-    """One value that a fixture gives: a shape, a window, a list of lengths."""
+    """One value that a fixture assigns: a shape, a window, a list of lengths."""
 
     name: str
-    """What expressions and ``case["..."]`` call it. Example: ``name="window"``"""
+    """The name in expressions and in ``case["..."]``. Example: ``name="window"``"""
 
     kind: SymbolKind = "int"
-    """``int``, ``float``, or ``ints``: a list of integers, one a batch row. Example: ``kind="ints"``"""
+    """``int``, ``float``, or ``ints``: a list of integers, one per batch row. Example: ``kind="ints"``"""
 
     default: Expression | float | None = None
-    """Value or expression for a fixture that is silent; None makes the symbol required.
+    """Value or expression used when a fixture omits the symbol; None makes it required.
     Example: ``default="columns"``"""
 
     minimum: int | None = None
-    """The least value that a fixture may give. Example: ``minimum=0``"""
+    """The smallest value that a fixture may assign. Example: ``minimum=0``"""
 
     choices: tuple[int, ...] = ()
-    """The only values that a fixture may give; empty: any. Example: ``choices=(16, 32)``"""
+    """The only values that a fixture may assign; empty: any. Example: ``choices=(16, 32)``"""
 
     doc: str = ""
     """One line, shown by ``verify list --json`` and in messages about fixtures.
