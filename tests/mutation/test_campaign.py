@@ -68,13 +68,8 @@ def test_the_example_is_mutated_and_resumed_after_a_kill(tmp_path: Path) -> None
     assert sum("mutant" in row for row in rows(results)) == int(SAMPLE) == len(matrix["mutants"])
     assert matrix["known"] == sum(1 for row in before) - 1 >= 3  # all but the row of the right kernel
     fates = Counter(m["fate"] for m in matrix["mutants"])
-    # What every lane writes alike may be written by any of them.
-    assert {m["mutant"] for m in matrix["mutants"] if m["fate"] == "survived"} <= {
-        "predicate-inverted@10",
-        "guard-removed@10",
-    }
-    assert fates["killed"] >= 9 and not fates["undecided"]
-    assert code == (1 if fates["survived"] else 0)
+    assert fates["killed"] >= 8 and not fates["survived"] and not fates["undecided"]
+    assert code == 0
 
 
 def test_an_unclean_kernel_is_not_mutated(tmp_path: Path) -> None:
