@@ -1,4 +1,4 @@
-"""``verify mutate``: plants faults, and counts those that the checks report."""
+"""``verify mutate``: plants faults and counts those that the checks report."""
 
 from __future__ import annotations
 
@@ -27,48 +27,53 @@ from verify.system.exit_code import ExitCode
 
 def mutate(
     kernels: options.Kernels = None,
-    catalogue: Annotated[bool, typer.Option("--catalogue", help="Only the catalogue's mutants.")] = False,
-    operators: Annotated[bool, typer.Option("--operators", help="Only the operators' mutants.")] = False,
+    catalogue: Annotated[bool, typer.Option("--catalogue", help="Only mutants of the catalogue.")] = False,
+    operators: Annotated[bool, typer.Option("--operators", help="Only mutants of the operators.")] = False,
     expression: Annotated[
         list[str] | None,
         typer.Option(
             "-k",
             metavar="EXPR",
-            help="Mutants to try: a name, or words of kernel, name and kind joined by and, or, not.",
+            help="Mutants to run: a name, or words of kernel, name and kind joined by and, or, not.",
             show_default=False,
         ),
     ] = None,
     sample: Annotated[
         int,
-        typer.Option("--sample", metavar="N", min=0, help="N mutants at most, of all kinds and operators."),
+        typer.Option(
+            "--sample", metavar="N", min=0, help="At most N mutants, spread over kinds and operators."
+        ),
     ] = 0,
     device: options.DeviceChoice = "auto",
     arch: options.Architecture = None,
     every: Annotated[
         bool,
-        typer.Option("--all-killers", help="Ask all checks of each mutant, not only until one reports it."),
+        typer.Option("--all-killers", help="Run all checks on each mutant, not only until one reports it."),
     ] = False,
     jobs: Annotated[int, typer.Option("--jobs", metavar="N", min=0, help="Processes. 0: one a core.")] = 0,
     results: Annotated[
         Path,
         typer.Option(
-            "--results", metavar="DIR", help="Where results are kept, for a campaign to go on with."
+            "--results", metavar="DIR", help="Where results are saved, so that a campaign can continue."
         ),
     ] = Path("verify-mutants"),
-    only_list: Annotated[bool, typer.Option("--list", help="List the mutants; try none.")] = False,
+    only_list: Annotated[bool, typer.Option("--list", help="List the mutants and run none.")] = False,
     markdown: Annotated[
         Path | None,
         typer.Option(
-            "--page", metavar="FILE", help="Write the kill matrix there, as Markdown.", show_default=False
+            "--page",
+            metavar="FILE",
+            help="Write the kill matrix to this file, as Markdown.",
+            show_default=False,
         ),
     ] = None,
     as_json_text: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Plant faults in kernels and count those that a full run reports: the kill matrix.
+    """Plant faults in kernels, one at a time, and count those that a full run reports: the kill matrix.
 
-    [bold]verify mutate mine/kernel.cu[/] tries what the operators make of your kernel, and the catalogue in
-    [bold]mutants/[/] beside it, if there is one. Each result is kept: a command that was ended goes on.
+    [bold]verify mutate mine/kernel.cu[/] runs the operators' mutants of your kernel, and those of a catalogue
+    in [bold]mutants/[/] beside it. Results are saved as they come; an interrupted campaign continues.
     """
     contracts = options.contracts(kernels)
     both = catalogue == operators
@@ -123,7 +128,7 @@ def _print_list(mutants: list[Mutant], as_json_text: bool) -> None:
 
 def _print_matrix(matrix: KillMatrix, sources: Mapping[str, str]) -> None:
     _scores("kind", matrix.by_kind)
-    table = _table("check", "first to report", *(("reports", "alone") if matrix.every else ()), "expected")
+    table = _table("check", "first", *(("all", "only") if matrix.every else ()), "expected")
     for row in matrix.by_check:
         more = (str(row.every), str(row.alone)) if matrix.every else ()
         table.add_row(row.check, str(row.first), *more, str(row.expected))

@@ -1,4 +1,4 @@
-"""Tries many mutants side by side, a process a core, and keeps each result as it comes."""
+"""Runs many mutants side by side, one process per core, and saves each result as it comes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Campaign:
-    """All mutants with their ends, in order. known: how many were in the journal already."""
+    """All mutants with their ends, in order. known: how many results came from the journal."""
 
     mutants: tuple[Mutant, ...]
     results: tuple[Result, ...]
@@ -74,7 +74,7 @@ def run_campaign(
     journal: Journal,
     progress: Progress,
 ) -> Campaign:
-    """Try all mutants of the contracts, those that the journal knows left out.
+    """Run all mutants of the contracts except those whose results the journal holds.
 
     Raises UncleanError when a right kernel is not clean, and BlamedError for what is no mutant's fault.
     """
@@ -208,7 +208,7 @@ def _require_clean(
     if unclean:
         first = unclean[0]
         more = f" and {len(unclean) - 1} more" if len(unclean) > 1 else ""
-        raise UncleanError(f"the right kernel is not clean, so no mutant is tried: {_summary(first)}{more}")
+        raise UncleanError(f"the right kernel is not clean, so no mutant is run: {_summary(first)}{more}")
     for contract in unknown:
         journal.write_clean(keys[contract.name])
 

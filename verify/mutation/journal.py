@@ -1,4 +1,4 @@
-"""Results on disk, one a line, written as they come: a campaign that was killed goes on where it was.
+"""Results on disk, one per line, written as they come, so that a killed campaign continues where it was.
 
 A result is kept under a key of all that it depends on, so that what has changed is tried again and nothing
 else. The last line of a killed campaign may be half a line; it is as if it had not been written.

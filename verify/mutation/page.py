@@ -11,9 +11,9 @@ from verify.mutation.mutant import Fate, Mutant, Result
 
 _APART = {
     Fate.UNDECIDED: "Undecided",
-    Fate.TIMED_OUT: "Did not end, with no deadlock reported",
-    Fate.EXPLAINED: "No faults, by reasoning",
-    Fate.NOT_VISIBLE: "Visible on another device only",
+    Fate.TIMED_OUT: "Timed out without a deadlock report",
+    Fate.EXPLAINED: "Equivalent by reasoning",
+    Fate.NOT_VISIBLE: "Visible only on another device",
 }
 
 
@@ -25,29 +25,27 @@ def page(matrix: KillMatrix, sources: Mapping[str, str], command: str) -> str:
 def _lines(matrix: KillMatrix, sources: Mapping[str, str], command: str) -> Iterator[str]:
     yield "# Kill matrix"
     yield ""
-    yield f"{matrix.total} planted faults are reported on the {matrix.device} device. Repeat it with"
+    yield f"{matrix.total} planted faults were killed on the {matrix.device} device. To repeat:"
     yield ""
     yield f"    {command}"
     yield ""
-    yield "A mutant counts as killed when a check of a full run reports it, over all fixtures."
+    yield "A mutant is killed if a check of a full run, over all fixtures, reports an error."
     yield ""
-    yield from _table(("end", "mutants"), [(str(fate), str(n)) for fate, n in matrix.fates.items()])
+    yield from _table(("result", "mutants"), [(str(fate), str(n)) for fate, n in matrix.fates.items()])
     yield from _section("Kernels", _scores("kernel", matrix.by_kernel))
     kinds = [(s.name, Kind.named(s.name).sentence, str(s)) for s in matrix.by_kind]
     shown = {s.name for s in matrix.by_kind}
     kinds += [
         (str(k), k.sentence, f"not present: {w}") for k, w in NOT_PRESENT.items() if str(k) not in shown
     ]
-    yield from _section("Kinds", _table(("kind", "what", "killed"), kinds))
-    heads = ("check", "first to report", "reports", "alone", "expected")
+    yield from _section("Kinds", _table(("kind", "description", "killed"), kinds))
+    heads = ("check", "first", "all", "only", "expected")
     rows = [
         (r.check, str(r.first), _number(r.every), _number(r.alone), str(r.expected)) for r in matrix.by_check
     ]
     yield from _section("Checks", _table(heads, rows))
     if matrix.by_rule:
-        yield from _section(
-            "What the field's rules catch of the same outputs", _scores("rule", matrix.by_rule)
-        )
+        yield from _section("The usual tolerances on the same outputs", _scores("rule", matrix.by_rule))
     if matrix.by_operator:
         yield from _section("Operators", _scores("operator", matrix.by_operator))
     for fate, title in _APART.items():
