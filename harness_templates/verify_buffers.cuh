@@ -14,8 +14,17 @@ namespace verify {
 constexpr std::uint64_t runtime_alignment = 256;       // what cudaMalloc guarantees
 constexpr std::uint64_t refused_allocation = 1 << 20;  // most that is allocated for a call that must be refused
 
-// One buffer, one allocation. With offset placement the base pointer is `align` bytes past the allocation's
-// start, so that it has exactly the promised alignment; the bytes before it hold the fill and are watched too.
+// How far past the allocation's start a placement puts the base pointer of a buffer: a multiple of what is promised,
+// each in turn of those that a load of 16 bytes can tell apart.
+inline std::uint64_t moved_by(std::uint64_t placement, std::uint64_t align) {
+    constexpr std::uint64_t widest = 16;
+    if (placement == 0 || align >= runtime_alignment) return 0;
+    const std::uint64_t multiples = align < widest ? std::max<std::uint64_t>(widest / align, 2) - 1 : 1;
+    return align * (1 + (placement - 1) % multiples);
+}
+
+// One buffer, one allocation. The bytes before the base pointer, where the placement moves it, hold the fill and are
+// watched too.
 class DeviceBuffer {
   public:
     DeviceBuffer(const BufferFile& file, const RunLine& run, bool sparse)
@@ -27,7 +36,7 @@ class DeviceBuffer {
         const std::string& fill = file.role == Role::out         ? run.output
                                   : file.role == Role::workspace ? run.workspace
                                                                  : run.dead;
-        front_ = run.offset_placement && !live_only && file.align < runtime_alignment ? file.align : 0;
+        front_ = live_only ? 0 : moved_by(run.placement, file.align);
         filled_ = !live_only;
         if (live_only) {
             image_ = live_image(file);

@@ -49,6 +49,22 @@ class Call {
         for (const auto& buffer : buffers_)
             if (buffer->file().role != Role::in) buffer->upload();
     }
+    void upload_inputs() {
+        for (const auto& buffer : buffers_)
+            if (buffer->file().role == Role::in || buffer->file().role == Role::inout) buffer->upload();
+    }
+    // Another case's data in the buffers of this one.
+    void upload_from(const CaseFile& other) {
+        if (other.buffers.size() != buffers_.size()) throw BadInput("the captured case has other buffers");
+        for (std::size_t i = 0; i < other.buffers.size(); ++i) {
+            const BufferFile& file = other.buffers[i];
+            const DeviceBuffer& buffer = *buffers_[i];
+            if (file.bytes != buffer.bytes()) throw BadInput("the captured case gives " + file.name + " another size");
+            Image image = filled_image(file, run_.dead, other.sparse, file.bytes);
+            image.scatter(file.live, file.data);
+            write_segments(buffer.data(), image.segments, image.bytes.data());
+        }
+    }
     // Whether some buffer is input and output at once.
     bool in_place() const {
         return std::any_of(buffers_.begin(), buffers_.end(),

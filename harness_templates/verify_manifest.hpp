@@ -15,7 +15,7 @@ struct RunLine {
     std::string dead, workspace, output, shared;  // fill names; shared may be "-"
     std::uint64_t repeats = 1;
     bool keep_differing = false;    // readings of outputs that differ from the first one are kept
-    bool offset_placement = false;  // base pointers get exactly the promised alignment, behind a guard
+    std::uint64_t placement = 0;  // not 0: base pointers are moved, and a guard is before them
     std::set<std::string> null;
     std::map<std::string, std::uint64_t> misalign, shrink;
 };
@@ -64,7 +64,7 @@ inline std::vector<RunLine> load_manifest(const std::string& path) {
         run.shared = field(fields, "shared", place);
         run.repeats = unsigned_of(field(fields, "repeats", place), place);
         run.keep_differing = field(fields, "differing", place) == "keep";
-        run.offset_placement = field(fields, "placement", place) == "offset";
+        run.placement = unsigned_of(field(fields, "placement", place), place);
         const std::string& null = field(fields, "null", place);
         if (null != "-")
             for (const std::string& name : split(null, ',')) run.null.insert(name);

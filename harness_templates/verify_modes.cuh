@@ -60,13 +60,20 @@ inline void run_once(Call& call, const Setting& setting, Output& output) {
     finish(call, setting, output);
 }
 
-// On the same workspace and outputs; what is input and output at once has its input back.
-inline void run_twice(Call& call, const Setting& setting, Output& output) {
-    prepare(call, call.in_place() ? setting.open() : setting, output);
-    call.run(setting.stream);
-    if (call.in_place()) {
+// On the same workspace and outputs. The first call has another case's data where there is one, so that nothing of it
+// may be kept for the second; otherwise only what is input and output at once has its input back.
+inline void run_twice(Call& call, const CaseFile* before, const Setting& setting, Output& output) {
+    const bool rewritten = before != nullptr || call.in_place();
+    prepare(call, rewritten ? setting.open() : setting, output);
+    if (before != nullptr) {
+        call.upload_from(*before);
         VERIFY_CHECK(cudaDeviceSynchronize());
-        call.upload_in_place();
+    }
+    call.run(setting.stream);
+    if (rewritten) {
+        VERIFY_CHECK(cudaDeviceSynchronize());
+        call.upload_inputs();
+        VERIFY_CHECK(cudaDeviceSynchronize());
     }
     call.run(setting.stream);
     finish(call, setting, output);
@@ -154,21 +161,10 @@ inline void run_many_calls(Call& call, const Setting& setting, Output& output) {
 // Captured on one case's data, replayed on another's: what the entry read at capture must not matter.
 inline void run_graph(Call& call, const CaseFile* captured, const Setting& setting, Output& output) {
     if (!verify_entry_takes_stream) throw BadInput("the entry takes no stream, so it cannot be captured");
-    if (captured != nullptr) {
-        if (captured->buffers.size() != call.buffers().size()) throw BadInput("the captured case has other buffers");
-        for (std::size_t i = 0; i < captured->buffers.size(); ++i) {
-            const BufferFile& file = captured->buffers[i];
-            const DeviceBuffer& buffer = *call.buffers()[i];
-            if (file.bytes != buffer.bytes())
-                throw BadInput("the captured case gives " + file.name + " another size");
-            const Image image = filled_image(file, call.line().dead, captured->sparse, file.bytes);
-            Image with_data = image;
-            with_data.scatter(file.live, file.data);
-            write_segments(buffer.data(), with_data.segments, with_data.bytes.data());
-        }
-    } else {
+    if (captured != nullptr)
+        call.upload_from(*captured);
+    else
         call.upload();
-    }
     VERIFY_CHECK(cudaDeviceSynchronize());
 
     cudaGraph_t graph = nullptr;
@@ -235,7 +231,7 @@ void run_pairwise(Call& call, const CaseFile* other_file, const Setting& setting
     VERIFY_CHECK(cudaDeviceSynchronize());
 
     std::vector<OutputData> first_results, second_results;
-    const std::uint64_t rounds = std::max<std::uint64_t>(call.line().repeats, 4);
+    const std::uint64_t rounds = std::max<std::uint64_t>(call.line().repeats, 1);
     for (std::uint64_t round = 0; round < rounds; ++round) {
         together(round, second, static_cast<cudaStream_t>(second_stream));
         VERIFY_CHECK(cudaDeviceSynchronize());
@@ -352,7 +348,7 @@ void sweep_faults(Call& call, const Setting& setting, const FaultWindow& window,
 inline void run_mode(const RunLine& line, Call& call, const CaseFile* captured, const Setting& setting,
                      Output& output) {
     if (line.mode == "once" || line.mode == "live-only") return run_once(call, setting, output);
-    if (line.mode == "second-call") return run_twice(call, setting, output);
+    if (line.mode == "second-call") return run_twice(call, captured, setting, output);
     if (line.mode == "repeat") return run_repeats(call, setting, output);
     if (line.mode == "graph") return run_graph(call, captured, setting, output);
     if (line.mode == "late-producer") return run_late_producer(call, setting, output);

@@ -116,18 +116,19 @@ def test_contracts_with_the_same_name_are_judged_separately(project: pytest.Pyte
     result.stdout.fnmatch_lines(["*FAILED*wrong/row_softmax_contract.py*"])
 
 
-def test_no_folder_is_ignored_because_of_its_name(project: pytest.Pytester) -> None:
+@pytest.mark.parametrize("name", ["build", "x.egg", "venv"])
+def test_no_folder_is_ignored_because_of_its_name(project: pytest.Pytester, name: str) -> None:
     """Fault: contracts in a folder named build are not collected, and nothing says so; or its tests are."""
-    folder = project.path / "build"
+    folder = project.path / name
     folder.mkdir()
     for file in project.path.glob("row_softmax*"):
         file.rename(folder / file.name)
     (folder / "test_other.py").write_text("def test_other():\n    pass\n")
     collected = ("--collect-only", "-q", "--check", "compare")
     result = run(project, *collected)
-    result.stdout.fnmatch_lines(["build/row_softmax_contract.py::*one-column-compare*"])
+    result.stdout.fnmatch_lines([f"{name}/row_softmax_contract.py::*one-column-compare*"])
     assert "test_other" not in result.stdout.str()
-    assert "row_softmax" not in run(project, *collected, "--ignore", "build").stdout.str()
+    assert "row_softmax" not in run(project, *collected, "--ignore", name).stdout.str()
 
 
 def test_a_run_leaves_no_folder(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:

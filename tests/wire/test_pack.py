@@ -190,15 +190,23 @@ def test_a_run_id_that_is_not_a_file_name_is_rejected(tmp_path: Path, run_id: st
 def test_fills_that_a_poison_check_compares_differ_in_placement() -> None:
     """Fault: buffers that are always aligned better than promised, or always start their allocation."""
     case = padded_case()
-    assert {placement(Run("r", case, fills=Fills(dead=fill))) for fill in FILLS} == {"exact", "offset"}
-    assert placement(Run("r", case, "live-only", Fills(dead="inf"))) == "exact"
+    assert len({placement(Run("r", case, fills=Fills(dead=fill))) for fill in FILLS}) == 3
+    assert placement(Run("r", case, "live-only", Fills(dead="inf"))) == 0
+
+
+def test_the_runs_of_one_fixture_meet_each_multiple_of_four_bytes() -> None:
+    """Catches a contract that promises 4 bytes and is only tried at 0 and 4 modulo 16."""
+    case = padded_case()
+    runs = [Run("r", case, fills=Fills(dead=fill)) for fill in FILLS]
+    moved = {placement(run) for run in (*runs, Run("r", case, "second-call"))} - {0}
+    assert {1 + (number - 1) % 3 for number in moved} == {1, 2, 3}
 
 
 def test_tools_see_both_ends_of_a_buffer() -> None:
     """Fault: a guard before the buffers of a memcheck run, which hides a read just before one."""
     for check in ("memcheck", "initcheck", "racecheck", "synccheck"):
         runs = runs_for(check, {"one": padded_case()})
-        assert {placement(run) for run in runs} == {"exact"}, check
+        assert {placement(run) for run in runs} == {0}, check
 
 
 def test_an_input_without_data_is_refused() -> None:

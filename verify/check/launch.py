@@ -40,6 +40,9 @@ _HARNESS_KERNEL = re.compile(r"kernel verify::\w+\([^()]*\)")
 _IN_STREAM = "the entry's work runs on the caller's stream, after all work already in it"
 _STREAMS = "concurrent calls on two streams, or from two threads, share no workspace and no other state"
 
+_ORDERED = {"late-producer": _IN_STREAM, "two-streams": _STREAMS}
+"""The modes in which the order between streams is looked at, and what it promises."""
+
 
 @dataclass(frozen=True)
 class LaunchRuns:
@@ -80,30 +83,30 @@ def check_launch(subject: Subject) -> list[Outcome]:
 
 
 def _stream_order(subject: Subject, runs: Sequence[Run]) -> tuple[dict[str, list[Finding]], dict[str, str]]:
-    """Run the late producer under racecheck, if the device's racecheck detects unordered streams whichever
-    ran first; another device shows the fault by running the producer late. Returns findings by fixture, and
-    by fixture the reasons why the tool cannot be trusted.
+    """Run the late producer and the two streams under racecheck, if the device's racecheck detects unordered
+    streams whichever ran first; another device shows the fault by running the producer late, or by results
+    that differ. Returns findings by fixture, and by fixture the reasons why the tool cannot be trusted.
     """
-    late = [run for run in runs if run.mode == "late-producer"]
-    if not late or not subject.can(Capability.ORDERS_STREAMS):
+    ordered = [replace(run, repeats=1) for run in runs if run.mode in _ORDERED]
+    if not ordered or not subject.can(Capability.ORDERS_STREAMS):
         return {}, {}
-    batch = subject.start(late, "launch-order", "racecheck")
+    batch = subject.start(ordered, "launch-order", "racecheck")
     if not any(_between_operations(record) for record in batch.records):
         general = "" if batch.records else batch.doubt
-        whys = {run.case.fixture: general or _unended(batch, run) for run in late}
+        whys = {run.case.fixture: general or _unended(batch, run) for run in ordered}
         return {}, {f: f"the order of streams could not be checked: {why}" for f, why in whys.items() if why}
     found: dict[str, list[Finding]] = {}
-    for run in late:
+    for run in ordered:
         execution = subject.start([run], f"launch-order-{run.id}", "racecheck")
         repeat = subject.repeat_command("launch", run.case.fixture)
-        found[run.case.fixture] = [
+        found[run.case.fixture] = found.get(run.case.fixture, []) + [
             Finding(
                 "launch",
                 subject.contract.name,
                 run.case.id,
                 record.kind,
                 _HARNESS_KERNEL.sub("the caller's work", record.message),
-                _IN_STREAM,
+                _ORDERED[run.mode],
                 severity=record.severity,
                 source=record.source,
                 function=record.function,
@@ -132,12 +135,12 @@ def _between_operations(record: ToolRecord) -> bool:
 def _ordinary_runs(subject: Subject, resolved: ResolvedFixture, fill: Fill) -> list[Run]:
     """A second call and, if the entry takes a stream: graph, late producer, two streams and two threads."""
     fixture = resolved.fixture.name
-    case, *others = cases_for("launch", subject.cases[fixture])
+    case = cases_for("launch", subject.cases[fixture])[0]
+    other = _other_data(case, subject.cases[fixture])
     fills = Fills(fill, fill, fill, fill)
-    runs = [Run(f"{fixture}.{case.profile}.second-call", case, "second-call", fills)]
+    runs = [Run(f"{fixture}.{case.profile}.second-call", case, "second-call", fills, captured=other)]
     if takes_stream(subject.contract):
         captured = captured_case(subject, resolved, case)
-        other = others[0] if others else None
         keep = subject.contract.drift > 0
         runs += [
             Run(f"{fixture}.{case.profile}.graph", case, "graph", fills, captured=captured),
@@ -162,6 +165,16 @@ def _ordinary_runs(subject: Subject, resolved: ResolvedFixture, fill: Fill) -> l
             ),
         ]
     return runs
+
+
+def _other_data(case: Case, cases: Mapping[str, Case]) -> Case | None:
+    """Another profile's case of the fixture, with the same arguments and sizes: what a launcher or kernel
+    keeps from one call is then wrong for the other. None if the fixture has one profile.
+    """
+    others = (
+        c for c in cases.values() if c is not case and c.symbols == case.symbols and c.plan == case.plan
+    )
+    return next(others, None)
 
 
 def captured_case(subject: Subject, resolved: ResolvedFixture, case: Case) -> Case | None:

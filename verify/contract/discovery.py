@@ -46,13 +46,14 @@ def contract_files_below(folder: Path) -> Iterator[Path]:
                     folders.clear()
                     continue
                 seen.add((status.st_dev, status.st_ino))
-                folders[:] = sorted(f for f in folders if _is_searched(at / f))
+                folders[:] = sorted(f for f in folders if is_searched(at / f))
                 links += [at / f for f in folders if (at / f).is_symlink()]
                 yield from (at / name for name in sorted(files) if name.endswith(SUFFIX))
         waiting = links
 
 
-def _is_searched(folder: Path) -> bool:
+def is_searched(folder: Path) -> bool:
+    """Whether contracts are looked for in a folder: not in hidden ones and in environments of Python."""
     hidden = folder.name.startswith(".") or folder.name in _SKIPPED
     return not hidden and not (folder / "pyvenv.cfg").exists()
 

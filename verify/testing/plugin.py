@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Generator, Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from filelock import FileLock
 from rich.text import Text
 
 from verify.check.specs import CHECKS, usual_checks
-from verify.contract.discovery import SUFFIX, contract_files_below
+from verify.contract.discovery import SUFFIX, contract_files_below, is_searched
 from verify.device.select import NoDevice
 from verify.finding.finding import Outcome, Severity, Verdict, worse
 from verify.gate.blame import BlamedError
@@ -39,8 +40,8 @@ _ADMITTED = pytest.StashKey[set[Path]]()
 _CHECK = "verify_check"
 """The keyword by which reports of the plugin's tests are recognised."""
 
-_BUILT = ("build", "dist")
-"""Folders that pytest ignores because of their names."""
+_PASSED_BY = ("*.egg", "_darcs", "build", "CVS", "dist", "venv", "{arch}")
+"""Folders that pytest ignores by default because of their names, and ``verify run`` searches."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -92,7 +93,8 @@ def pytest_ignore_collect(
     """Search folders that pytest ignores because of their names, but only for contracts."""
     ignored = yield
     admitted = config.stash[_ADMITTED]
-    if ignored and collection_path.name in _BUILT and collection_path.is_dir():
+    by_name = any(fnmatch(collection_path.name, pattern) for pattern in _PASSED_BY)
+    if ignored and by_name and is_searched(collection_path) and collection_path.is_dir():
         asked = [Path(os.path.abspath(one)) for one in config.getoption("ignore") or ()]
         if collection_path not in asked and any(contract_files_below(collection_path)):
             admitted.add(collection_path)

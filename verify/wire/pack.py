@@ -3,12 +3,13 @@
 Pack manifest (text): ``verify-pack 1``, then one line per run::
 
     run ID case FILE captured FILE|- mode MODE dead FILL workspace FILL output FILL shared FILL|-
-        repeats N differing keep|count placement exact|offset null NAMES|- misalign NAME:BYTES,...|-
+        repeats N differing keep|count placement N null NAMES|- misalign NAME:BYTES,...|-
         shrink NAME:BYTES,...|-
 
-FILE is relative to the manifest. ``placement offset`` puts the base pointers at exactly the promised
-alignment, behind a checked guard; ``exact`` makes each allocation begin and end with its buffer. Which one a
-run gets depends on its fill, so that a poison check, which compares fills, also compares placements.
+FILE is relative to the manifest. ``placement 0`` makes each allocation begin and end with its buffer; 1 and
+above put the base pointers behind a checked guard, in turn at the multiples of the promised alignment
+that differ modulo 16 bytes. Which one a run gets depends on its fixture and its fill, so that a poison check,
+which compares fills, also compares placements.
 
 Case file (data only): lines of text, then binary at the offset that the last line names, little-endian::
 
@@ -43,6 +44,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -121,13 +123,24 @@ def write_pack(folder: Path, runs: Sequence[Run], files: CaseFiles | None = None
     return manifest
 
 
-def placement(run: Run) -> str:
-    """``offset`` for some of the fills, so that comparing fills also compares placements.
+def placement(run: Run) -> int:
+    """0, or by which multiple of the promised alignment the base pointers are moved, counted from 1.
 
-    Never for the fills that the tools run with: they must detect accesses just before and after a buffer.
+    Above 0 for some of the fills, so that comparing fills also compares placements. 0 for the fills that the
+    tools run with: they must detect accesses just before and after a buffer. The fixtures of a contract
+    together try every multiple.
     """
-    offset = run.fills.dead in ("inf", "huge") and run.mode not in ("live-only", "refuse")
-    return "offset" if offset else "exact"
+    moved = _MOVED.get(run.mode if run.mode == "second-call" else run.fills.dead)
+    if moved is None or run.mode in ("live-only", "refuse"):
+        return 0
+    return 1 + (moved + crc32(run.case.fixture.encode())) % _MULTIPLES
+
+
+_MOVED = {"inf": 0, "huge": 1, "second-call": 2}
+"""Which fills, and which mode, move the base pointers; together they meet the three multiples of 4 bytes."""
+
+_MULTIPLES = 15
+"""Those of an alignment of one byte that differ modulo 16."""
 
 
 def _run_line(run: Run, case: str, captured: str) -> str:

@@ -50,11 +50,12 @@ class Run:
       repeat         ``repeats`` launches from the same inputs under load; outputs compared bit for bit.
       many-calls     ``repeats`` launches on the same workspace and outputs, until one differs from the
                      first; inout buffers are filled again before each.
-      second-call    launches twice on the same workspace and outputs; only inout buffers are filled again
-                     in between; reads back the second's outputs.
+      second-call    launches twice on the same workspace and outputs, first with ``captured``'s
+                     inputs if given, which are then replaced; reads back the second's outputs.
       graph          captures the call on ``captured``'s data, uploads this case's data, replays, reads back.
       late-producer  inputs are written by a kernel on the same stream, after a delay.
-      two-streams    the call runs on two streams concurrently with separate buffers; both are compared.
+      two-streams    the call runs on two streams concurrently, ``repeats`` times, with separate buffers, the
+                     second's with ``captured``'s data if given; each round must give the same outputs.
       two-threads    the same from two host threads, one inside the entry while the other is about to launch.
       refuse         calls with the refusal's bad argument; expects an error, no launch, unchanged outputs.
     keep_differing: keep outputs of calls that differ from the first, for a contract that allows drift.
