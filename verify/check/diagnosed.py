@@ -1,4 +1,4 @@
-"""Findings of wrong outputs with what the outputs match: the diagnosis stands among their details."""
+"""Adds to findings of wrong outputs a diagnosis of what the outputs match, as a detail."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a wrong output looks like: hypotheses about the fault, each tested in float64."""
+"""Diagnoses wrong outputs: hypotheses about the fault, each tested in float64."""

@@ -1,4 +1,4 @@
-"""Tests hypotheses against the runs of a fixture and says which of them they match, if any."""
+"""Tests hypotheses against the runs of a fixture and reports those that match, if any."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class _Survivor:
     given: list[Mapping[str, np.ndarray] | None]
 
     def same_numbers(self, other: _Survivor) -> bool:
-        """Whether no run can tell the two apart."""
+        """Whether no run can distinguish the two."""
         return all(_alike(a, b) for a, b in zip(self.given, other.given, strict=True))
 
 

@@ -23,16 +23,15 @@ _GROWTH = 4.0
 """Bounds of the right result that values without bounds of their own may be off by."""
 
 _FLOOR = 2.0**-18
-"""Error that such values may have, relative to themselves or to the median of all: nobody has tracked them
-through the kernel's own roundings."""
+"""Error that such values may have, relative to themselves or to the median of all: they were not tracked
+through the kernel's roundings."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What one run gave.
+    """The outputs of one run.
 
-    masks: by quantity, the elements that are judged. before: the right answer to the call before it, where
-    there was one.
+    masks: by quantity, the judged elements. before: the right answer to the preceding call, if there was one.
     """
 
     case: Case

@@ -1,4 +1,4 @@
-"""Inputs that a kernel reads from the wrong place, or takes for another value."""
+"""Inputs that a kernel reads from the wrong place, or interprets as another value."""
 
 from __future__ import annotations
 

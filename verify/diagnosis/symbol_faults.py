@@ -1,4 +1,4 @@
-"""Symbols that a kernel takes for something else: one off, the default, another row's."""
+"""Symbols that a kernel confuses: off by one, the default, another row's."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class _Right:
 
 @dataclass
 class _Seen:
-    """What checks have said of one mutant so far."""
+    """The checks' results for one mutant so far."""
 
     kills: dict[str, Kill] = field(default_factory=dict)
     kinds: set[str] = field(default_factory=set)
@@ -87,14 +87,14 @@ def _kill(outcome: Outcome, finding: Finding, architecture: str) -> Kill:
 
 
 class Bench:
-    """One kernel on one device. Preparing it for a target happens once, when the first mutant needs it."""
+    """One kernel on one device. It is prepared for a target once, when the first mutant needs it."""
 
     def __init__(
         self, contract: Contract, device: Device, architecture: str | None, progress: Progress
     ) -> None:
         self._contract, self._progress = contract, progress
         self._selection = Selection((contract,), architecture=architecture)
-        # The newest architecture first: its code has the paths that are easily wrong.
+        # The newest architecture first: its code has the error-prone paths.
         self._targets = tuple(reversed(targets_of(self._selection, device)))
         self._checks = usual_checks(device)
         self._machine_code = device.name != "cpu"
@@ -102,9 +102,9 @@ class Bench:
         self._ready: dict[str, _Right] = {}
 
     def run(self, mutant: Mutant, every: bool = False, likely: Sequence[str] = ()) -> Result:
-        """What becomes of a mutant. every: ask all checks, to see each one that reports it.
+        """Try a mutant. every: run all checks, to see each one that reports it.
 
-        likely: fixtures that have shown mutants of this kernel, the most telling first.
+        likely: fixtures that have killed mutants of this kernel, the most effective first.
         """
         started = time.monotonic()
         if mutant.equivalent:
@@ -117,7 +117,7 @@ class Bench:
             fate, reason = self._fate(mutant, every, likely, seen)
         except BuildError as error:
             fate, reason = Fate.NOT_COMPILED, _first_error(str(error))
-        except Exception as error:  # whatever a fault breaks, the other mutants go on
+        except Exception as error:  # whatever a fault breaks, continue with the other mutants
             fate, reason = Fate.UNDECIDED, f"{type(error).__name__}: {' '.join(str(error).split())}"
         if seen.kills:
             fate, reason = Fate.KILLED, ""
@@ -155,7 +155,7 @@ class Bench:
         scratch: Path,
         seen: _Seen,
     ) -> Iterator[None]:
-        """Asks one group of checks after the other, and stops after each for a look at what was seen."""
+        """Run one group of checks after the other, yielding after each."""
         architecture = right.target.architecture
         groups = self._groups(mutant)
         if not every:
@@ -175,7 +175,7 @@ class Bench:
             yield
 
     def _groups(self, mutant: Mutant) -> list[tuple[str, ...]]:
-        """Groups of checks, those that a catalogue expects first."""
+        """Groups of checks; those that a catalogue expects come first."""
         expected = mutant.expected(self._device)
         return sorted((*CHEAP, *DEAR), key=lambda group: not set(group) & set(expected))
 
@@ -204,7 +204,7 @@ class Bench:
             )
             assert target.device is not None
             right = _Right(target, ready, target.device)
-            # Measures the pace of its runs, by which a mutant that does not end is recognised.
+            # Measures the pace of its runs, from which a hanging mutant is recognised.
             some = _only(ready, _likeliest(ready, ()))
             with tempfile.TemporaryDirectory(prefix="verify-right-") as scratch:
                 ask_checks(self._subject(some, right, Path(scratch) / "right"), ("compare",))
@@ -260,7 +260,7 @@ class Bench:
         return True
 
     def _silent(self, mutant: Mutant, seen: _Seen) -> tuple[str, ...]:
-        """What a catalogue's row promises and nobody reported."""
+        """What a catalogue's row expects but no check reported."""
         if mutant.origin is not Origin.CATALOGUE:
             return ()
         silent = [c for c in mutant.expected(self._device) if c not in seen.kills and c in self._checks]

@@ -25,7 +25,7 @@ from verify.toolchain.cache import digest
 
 
 class UncleanError(ValueError):
-    """The right kernel is not clean, so that a report of a mutant would prove nothing."""
+    """The original kernel is not clean, so a report of a mutant would prove nothing."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Campaign:
 
 @dataclass
 class _State:
-    """What the threads share."""
+    """The state that the threads share."""
 
     waiting: list[int]
     results: dict[int, Result]
@@ -62,7 +62,7 @@ class _State:
 
 
 def usual_jobs() -> int:
-    """One process a core."""
+    """One process per core."""
     return len(os.sched_getaffinity(0))
 
 
@@ -76,7 +76,7 @@ def run_campaign(
 ) -> Campaign:
     """Run all mutants of the contracts except those whose results the journal holds.
 
-    Raises UncleanError when a right kernel is not clean, and BlamedError for what is no mutant's fault.
+    Raises UncleanError if an original kernel is not clean, and BlamedError for errors that no mutant causes.
     """
     started = time.monotonic()
     suite = suite_digest()
@@ -110,7 +110,7 @@ def run_campaign(
                 list(pool.map(work, range(jobs)))
             except BaseException:
                 state.failed = True
-                end_descendants()  # or the pool would wait for mutants that nobody wants any more
+                end_descendants()  # otherwise the pool would wait for the remaining mutants
                 raise
     ordered = tuple(state.results[n] for n in range(len(mutants)))
     return Campaign(tuple(mutants), ordered, known, time.monotonic() - started)
@@ -148,7 +148,7 @@ def _work(
 
 
 def _once_more(worker: Worker, request: Request, progress: Progress) -> Result:
-    """A process may have been ended by somebody else; one that ends again is ended by the mutant."""
+    """Retry once if the process ended, since another program may have killed it."""
     try:
         return worker.run(request, progress)
     except WorkerLostError as error:

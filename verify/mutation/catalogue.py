@@ -1,4 +1,4 @@
-"""The catalogue: faults as patches of a kernel's source, one a row of a table.
+"""The catalogue: faults as patches of a kernel's source, one per row of a table.
 
 Ours are in ``mutants/KERNEL/``, a user's in ``mutants/NAME/`` beside the contract: ``mutants.toml`` with the
 rows, a patch for each, and ``equivalent.toml`` with the operators' mutants that are no faults, each with the
@@ -42,24 +42,24 @@ _KEYS = {
 
 
 class PatchError(ValueError):
-    """A patch whose old lines do not stand exactly once in the source; the message names patch and hunk."""
+    """A patch's old lines do not occur exactly once in the source; the message names patch and hunk."""
 
 
 class CatalogueError(ValueError):
-    """A row of a table that cannot be used; the message names file, row and field."""
+    """A row of a table cannot be used; the message names file, row and field."""
 
 
 def catalogue_folder(contract: Contract) -> Path:
-    """Where a contract's catalogue is, or would be."""
+    """The folder of a contract's catalogue, whether it exists or not."""
     if is_own(contract):
         return resource_folder("mutants") / contract.name
     return contract.directory / "mutants" / contract.name
 
 
 def catalogue_of(contract: Contract) -> tuple[Mutant, ...]:
-    """The mutants of a contract's catalogue, in its order; none where it has no table.
+    """The mutants of a contract's catalogue, in its order; none without a table.
 
-    Raises CatalogueError, and PatchError for a patch that does not fit any more.
+    Raises CatalogueError, and PatchError for a patch that no longer applies.
     """
     file = catalogue_folder(contract) / TABLE
     if not file.is_file():
@@ -124,8 +124,8 @@ def _mutant(contract: Contract, file: Path, row: dict[str, Any], original: str, 
 def apply_patch(text: str, patch: str, name: str) -> str:
     """A source with every hunk of a unified diff applied.
 
-    Line numbers are ignored: the old lines of a hunk (context and removed) must stand exactly once in the
-    text, so a patch follows the code when it moves and fails when the code changes. Raises PatchError.
+    Line numbers are ignored: the old lines of a hunk (context and removed) must occur exactly once in the
+    text, so a patch follows code that moves and fails when the code changes. Raises PatchError.
     """
     for number, hunk in enumerate(_HUNK.split(patch)[1:], 1):
         lines = [line for line in hunk.strip("\n").splitlines() if not line.startswith("\\")]
@@ -146,14 +146,14 @@ def line_of_change(original: str, changed: str) -> int:
 
 
 def is_device_only(tree: SyntaxTree, changed: str) -> bool:
-    """Whether a changed source differs from the tree's in the body of one device function alone."""
+    """Whether a changed source differs from the tree's only in the body of one device function."""
     start, end = changed_range(tree.source, changed.encode())
     return any(f.on_device_only and f.holds(start, end) for f in functions_of(tree))
 
 
 @dataclass(frozen=True)
 class Explained:
-    """An operator's mutant that is no fault. text: the source line of its change, without indentation.
+    """An operator's mutant that is not a fault. text: the source line of its change, without indentation.
     number: which of the operator's mutants on such a line, from 1."""
 
     operator: str
@@ -163,7 +163,7 @@ class Explained:
 
 
 def explained_of(contract: Contract) -> tuple[Explained, ...]:
-    """The operators' mutants of a contract that are known to be no faults. Raises CatalogueError."""
+    """The operators' mutants of a contract that are known not to be faults. Raises CatalogueError."""
     file = catalogue_folder(contract) / EQUIVALENTS
     rows = _rows(file, "equivalent") if file.is_file() else []
     found = []
@@ -182,9 +182,9 @@ def explained_of(contract: Contract) -> tuple[Explained, ...]:
 def with_reasons(
     mutants: Iterable[Mutant], explained: Sequence[Explained], original: str
 ) -> tuple[Mutant, ...]:
-    """The operators' mutants, those that are known to be no faults with their reasons.
+    """The operators' mutants; those known not to be faults have their reasons.
 
-    Raises CatalogueError for a reason whose mutant is not there any more.
+    Raises CatalogueError for a reason whose mutant no longer exists.
     """
     lines = original.splitlines()
     reasons = {(e.operator, e.text, e.number): e for e in explained}

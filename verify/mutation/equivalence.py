@@ -1,7 +1,7 @@
 """Whether a changed source is the same program: its device code and its host code are the original's.
 
-Comments, line numbers and debug sections say nothing about that, and the compiler's name for the source that
-it compiles follows every change.
+Comments, line numbers and debug sections are ignored, and so is the compiler's name for the source, which
+follows every change.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""What the field's usual comparisons would have said of the same outputs.
+"""The verdicts of the field's usual comparisons on the same outputs.
 
-Each is one number for a whole tensor, or one tolerance for all of its elements. They are given more than they
-usually have: our fixtures, our data, and the NaN that our fills put into all that may not matter.
+Each is one number for a whole tensor, or one tolerance for all of its elements. They get more than they
+usually
+have: our fixtures, our data, and our NaN fills in all dead bytes.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ RULES: Mapping[str, Rule] = {
 def caught_by_rules(subject: Subject, ran: Iterable[Ran]) -> dict[str, bool]:
     """By rule, whether it fails on an output of any of the runs. Raises OracleError.
 
-    A run that did not end well fails under every rule.
+    A failed run fails under every rule.
     """
     caught = dict.fromkeys(RULES, False)
     outputs = {b.name for b in subject.contract.buffers if b.role in ("out", "inout")}

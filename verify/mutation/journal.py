@@ -1,7 +1,7 @@
 """Results on disk, one per line, written as they come, so that a killed campaign continues where it was.
 
-A result is kept under a key of all that it depends on, so that what has changed is tried again and nothing
-else. The last line of a killed campaign may be half a line; it is as if it had not been written.
+A result is stored under a key of all that it depends on, so only what has changed is tried again. The last
+line of a killed campaign may be incomplete; it is ignored.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class Journal:
     """The results of a folder. Several threads may write; two campaigns may share a folder."""
 
     def __init__(self, folder: Path) -> None:
-        """Read what is there. Raises OSError when the folder cannot be made or read."""
+        """Read the existing results. Raises OSError if the folder cannot be created or read."""
         folder.mkdir(parents=True, exist_ok=True)
         self.file = folder / FILE
         self._lock = threading.Lock()
         self._rows = dict(_rows(self.file))
 
     def result(self, key: str, mutant: Mutant) -> Result | None:
-        """What is known of a mutant; None where it has not been tried."""
+        """The result of a mutant; None if it has not been tried."""
         row = self._rows.get(key)
         try:
             return Result.from_json({**row, "kernel": mutant.kernel, "mutant": mutant.name}) if row else None
@@ -47,17 +47,17 @@ class Journal:
         return self._rows.get(key, {}).get("clean") is True
 
     def write(self, key: str, result: Result) -> None:
-        """Keep a result, on disk before this returns."""
+        """Store a result, on disk before this returns."""
         self._append({"key": key, **result.as_json()})
 
     def write_clean(self, key: str) -> None:
-        """Keep that a right kernel is clean."""
+        """Record that an original kernel is clean."""
         self._append({"key": key, "clean": True})
 
     def _append(self, row: dict[str, Any]) -> None:
         with self._lock:
             self._rows[row["key"]] = row
-            # One write to the file's end, behind a line's end of its own: half a line of a kill stays alone.
+            # One write, starting with a newline, so that it never joins an incomplete line.
             target = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
             try:
                 os.write(target, f"\n{json.dumps(row)}\n".encode())

@@ -1,4 +1,4 @@
-"""A kernel with another source in the place of its own."""
+"""Substitutes another source for a kernel's own."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from verify.toolchain.cache import cached, digest
 
 
 def with_source(contract: Contract, text: str) -> Contract:
-    """The contract of a kernel with another source, which is kept in the build cache.
+    """The contract of a kernel with another source, which is stored in the build cache.
 
-    The cache, because a harness is kept under the path of its source too: the same source compiles once. What
-    the source includes from beside it is still found there.
+    In the cache, since a harness's key includes the path of its source: so the same source compiles once.
+    Files that the source includes from its folder are still found.
     """
     original = source_file(contract).absolute()
 

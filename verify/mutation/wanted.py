@@ -1,4 +1,4 @@
-"""The mutants that are wanted: of the catalogue, of the operators, by name, or a sample of them."""
+"""Selects mutants: of the catalogue, of the operators, by name, or a sample of them."""
 
 from __future__ import annotations
 

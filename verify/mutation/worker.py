@@ -1,4 +1,4 @@
-"""A process that tries mutants, one after the other, and keeps the right kernel ready between them.
+"""A process that tries mutants one after the other, and keeps the original kernel prepared between them.
 
 A worker is this module run as a program: it reads one pickled :class:`Setup`, then pickled :class:`Request`s,
 and writes pickled answers: lines of progress (``str``), then a :class:`Result` or the error
@@ -29,12 +29,12 @@ from verify.system.progress import Progress
 
 
 class WorkerLostError(Exception):
-    """A worker ended before its answer; the message says how."""
+    """A worker ended before it answered; the message says how."""
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What all requests have in common. device: its name. architecture: None for the contracts' own."""
+    """The settings shared by all requests. device: its name. architecture: None for the contracts' own."""
 
     device: str
     architecture: str | None
@@ -52,7 +52,7 @@ class Request:
 
 
 class Worker:
-    """The caller's side of one process."""
+    """The client side of one process."""
 
     def __init__(self, process: subprocess.Popen[bytes], setup: Setup) -> None:
         self._process = process
@@ -94,9 +94,9 @@ def start_worker(setup: Setup) -> Iterator[Worker]:
 
 
 def _answer() -> None:
-    """The worker's side."""
-    adopt_orphans(True)  # a launcher's daemons end with its kernel
-    # What a contract prints goes to standard error: standard output is for the answers.
+    """The worker's main function."""
+    adopt_orphans(True)  # so that a launcher's daemons are killed with the worker
+    # A contract's output goes to standard error: standard output is for the answers.
     answers, speaking = os.fdopen(os.dup(1), "wb"), threading.Lock()
     os.dup2(2, 1)
 
@@ -115,11 +115,11 @@ def _answer() -> None:
                 return
             try:
                 if bench is None or request.kernel != kernel:
-                    kernel, bench = request.kernel, None  # what is ready of the kernel before goes first
+                    kernel, bench = request.kernel, None  # drop the previous kernel's preparation first
                     bench = _bench(kernel, setup, say)
                 say(bench.run(request.mutant, setup.every, request.likely))
             except BaseException as error:
-                # Where it happened does not travel, so who is to blame is found here.
+                # Tracebacks cannot be pickled, so the error is attributed here.
                 say(BlamedError(*blame(error)))
     finally:
         end_descendants()
@@ -134,7 +134,7 @@ def _bench(kernel: str, setup: Setup, progress: Progress) -> Bench:
 
 
 if __name__ == "__main__":
-    # By its name, so that what is pickled here is what it is there.
+    # Imported by name, so that pickled classes are the same on both sides.
     from verify.mutation import worker
 
     worker._answer()

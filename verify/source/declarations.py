@@ -98,7 +98,7 @@ class Include:
 
 @dataclass(frozen=True)
 class Macro:
-    """A macro's name, its parameters (None: it is none of a function), and its text."""
+    """A macro's name, its parameters (None: not a function-like macro), and its text."""
 
     name: str
     parameters: tuple[str, ...] | None
@@ -121,7 +121,7 @@ def launches_of(tree: SyntaxTree) -> tuple[Launch, ...]:
 
 
 def includes_of(tree: SyntaxTree) -> tuple[Include, ...]:
-    """All included files, in order; those named by a macro are left out."""
+    """All included files, in order, except those named by a macro."""
     found = []
     for node in tree.find("preproc_include"):
         path = node.child_by_field_name("path")

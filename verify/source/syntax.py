@@ -1,8 +1,7 @@
 """CUDA C++ as a syntax tree, by tree-sitter's CUDA grammar.
 
-Offsets are bytes of the source, not characters. The grammar does not know all of the language: what it cannot
-read is an error node, and the rest of the tree stands. Whoever needs a node asks
-:meth:`SyntaxTree.is_whole` of it.
+Offsets are bytes of the source, not characters. The grammar does not cover the whole language: what it cannot
+parse is an error node, and the rest of the tree is valid. Check a node with :meth:`SyntaxTree.is_whole`.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class SyntaxTree:
         )
 
     def is_whole(self, node: Node) -> bool:
-        """Whether the grammar has read all of a node, whatever stands elsewhere."""
+        """Whether the grammar has parsed all of a node, whatever is wrong elsewhere."""
         return not node.has_error and not node.is_missing
 
     def _function_around(self, node: Node) -> str:
