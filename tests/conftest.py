@@ -8,7 +8,7 @@ from verify.device.gpu import GpuDevice
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a marked test, with the reason, where there is no GPU."""
+    """Skip a marked test, with the reason, if there is no GPU."""
     if item.get_closest_marker("gpu") is not None:
         answer = GpuDevice().available()
         if not answer.ok:
@@ -17,5 +17,5 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(params=["cpu", pytest.param("gpu", marks=pytest.mark.gpu)], scope="session")
 def device_name(request: pytest.FixtureRequest) -> str:
-    """Each device in turn; where there is no GPU its half is skipped."""
+    """Each device in turn; without a GPU its half is skipped."""
     return str(request.param)

@@ -97,7 +97,7 @@ def own_test(module: str) -> Path:
 
 
 def test_every_module_has_a_test_or_a_reason() -> None:
-    """Fault: a module is added, and nobody can tell where it is tested."""
+    """Fault: a module is added without a test, or without a note where it is tested."""
     explained = {*ELSEWHERE, *DATA}
     untested = [m for m in modules() if not own_test(m).is_file() and m not in explained]
     assert [m for m in untested if str(Path(m).parent) not in TOGETHER] == []

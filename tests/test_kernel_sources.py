@@ -45,7 +45,7 @@ def functions(kernel: str) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("name", SHARED)
 def test_code_shared_by_both_matvec_kernels_is_identical(name: str) -> None:
-    """Fault: a fault that is mended in one kernel and left in the other."""
+    """Fault: a fault is fixed in one kernel and left in the other."""
     ours, theirs = functions("fp4")[name], functions("fp8")[name]
     assert ours
     assert ours == theirs

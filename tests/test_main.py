@@ -27,6 +27,6 @@ def test_interrupt_while_commands_are_imported_is_one_line() -> None:
 
 
 def test_start_without_interrupt_reaches_the_command() -> None:
-    """The twin: a start that nobody interrupts must not be told as interrupted."""
+    """The twin: an uninterrupted start is not reported as interrupted."""
     done = start("verify.no_such_module")
     assert done.returncode == 0 and "Usage" in done.stdout and not done.stderr

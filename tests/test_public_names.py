@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def test_the_exported_names_are_the_contract_api() -> None:
-    """Fault: a name goes missing, or one is exported that nobody has promised."""
+    """Fault: a name goes missing, or one is exported that is not part of the API."""
     assert verify.__all__ == [
         "Buffer", "Contract", "DtypeChoice", "Global", "Hypothesis", "Intermediate", "KernelOracle",
         "Launcher", "Plan", "Prediction", "Profile", "Refusal", "Symbol",

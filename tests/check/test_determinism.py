@@ -36,7 +36,7 @@ def test_a_right_kernel_is_clean_and_rows_ran_alone(tmp_path: Path) -> None:
 
 
 def test_a_repeat_that_differs_is_a_finding(tmp_path: Path) -> None:
-    """Fault: a race that shows in one repeat of twenty is not told."""
+    """Fault: a race that appears in one repeat of twenty is not reported."""
 
     def leaves(run: Run) -> RunOutput:
         output = right_output(run)
@@ -165,7 +165,8 @@ def test_other_bits_under_another_schedule_are_a_finding(tmp_path: Path) -> None
 def test_memory_that_calls_keep_is_a_finding(
     tmp_path: Path, device: Literal["gpu", "cpu"], found: list[str]
 ) -> None:
-    """Fault: a launcher that leaks a little in each call passes; or what others take of a GPU is told."""
+    """Fault: a launcher that leaks a little in each call passes; or memory used by other processes of a
+    GPU is reported."""
 
     def leaves(run: Run) -> RunOutput:
         output = right_output(run)

@@ -48,15 +48,14 @@ def hangs(tools_tell: bool, **lanes: Sequence[str]) -> Hangs:
 def test_runs_that_are_not_skipped(
     tools_tell: bool, lanes: dict[str, str], lane: str, tried: list[str]
 ) -> None:
-    """Fault: a slow tool costs the native verdict, a hang is waited for in every fixture, or a tool that
-    could tell its cause is not asked.
-    """
+    """Fault: a slow tool costs the native verdict, every fixture waits for the hang, or a tool that could
+    report its cause is not run."""
     known = hangs(tools_tell, **lanes)
     assert [f for f in "abc" if not known.reason(lane, run(f, "other"))] == tried
 
 
 def test_the_reason_names_the_hang_and_the_remedy() -> None:
-    """Fault: a person cannot tell what hung, or that a slow kernel may be given more time."""
+    """Fault: the reason does not say what hung, or that the limit of a slow kernel can be raised."""
     one, two = hangs(True, native="a"), hangs(True, native="ab")
     assert "a.normal of the same fixture had no end within 1 s" in one.reason(NATIVE, run("a", "other"))
     assert "VERIFY_RUN_SECONDS" in one.reason(NATIVE, run("a", "other"))
@@ -106,7 +105,7 @@ def _has(job: Job, fixture: str) -> bool:
 def test_a_skipped_check_of_stream_order_is_not_clean(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Fault: racecheck hangs in a fixture, the check of stream order is left out, and launch is clean."""
+    """Fault: racecheck hangs in a fixture, the check of stream order is skipped, and launch is clean."""
     made = subject(tmp_path, lambda job: hang_under(job, "one") if job.tool else done(job))
     made.device.name = "cpu"
     monkeypatch.setattr("verify.check.launch.build_interposer", lambda: tmp_path / "none.so")

@@ -59,7 +59,7 @@ def output(run: Run, y: np.ndarray, workspaces: dict[str, bytes] | None = None) 
 
 
 def test_an_element_equal_to_its_fill_is_unwritten_only_if_wrong() -> None:
-    """Fault: a right value that equals the fill counts as unwritten, or one that nobody wrote as right."""
+    """Fault: a right value that equals the fill counts as unwritten, or an unwritten one as right."""
     run = Run("r", subject().cases["small"]["normal"])
     expected = expect(run.case)
     assert not like_before(run.case, output(run, right(run)), expected)["y"].any()

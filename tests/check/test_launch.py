@@ -49,7 +49,7 @@ def kinds(outcomes: list[Outcome]) -> list[list[str]]:
 
 
 def test_a_right_launcher_is_clean_and_everything_ran(tmp_path: Path) -> None:
-    """Fault: clean although a mode, a refusal or the sweep was left out."""
+    """Fault: clean although a mode, a refusal or the sweep was skipped."""
     made = subject(tmp_path, sweeps())
     outcomes = check_launch(made)
     assert [o.verdict for o in outcomes] == [Verdict.CLEAN] * 2
@@ -134,7 +134,7 @@ def test_two_streams_get_different_data(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["second-call", "graph", "late-producer", "two-streams", "two-threads"])
 def test_a_wrong_output_of_any_mode_is_a_finding(tmp_path: Path, mode: str) -> None:
-    """Fault: the mode runs and nobody looks at what it left."""
+    """Fault: the mode runs, but its outputs are not judged."""
 
     def leaves(run: Run) -> RunOutput:
         output = right_output(run)
@@ -200,7 +200,8 @@ def test_a_refused_case_follows_its_symbols() -> None:
 
 
 def test_defaults_that_depend_on_a_bad_value_change_with_it() -> None:
-    """Fault: a pitch that stays behind is refused by its own guard, so that the one meant is never asked."""
+    """Fault: a pitch that is not adjusted is rejected by its own guard, so that the intended guard is
+    never reached."""
     pitch = Symbol("pitch", default="4 * rows", minimum=1)
     contract = replace(CONTRACT, symbols=(*CONTRACT.symbols, pitch))
     assert refused(2, Refusal("more", {"rows": 5}), contract)["pitch"] == 20
@@ -240,7 +241,7 @@ def test_bad_input_is_refused_by_the_error_that_was_promised(
 
 
 def test_a_refusal_with_an_impossible_buffer_is_named() -> None:
-    """Fault: a division by zero in a shape ends the command without saying which refusal asked for it."""
+    """Fault: a division by zero in a shape ends the command without naming the refusal that caused it."""
     x = replace(CONTRACT.buffers[0], shape=("8 // rows", 4))
     contract = replace(CONTRACT, buffers=(x, *CONTRACT.buffers[1:]))
     with pytest.raises(FixtureError, match=r"double: refusal none: x: .*zero"):
@@ -259,7 +260,7 @@ def test_a_refusal_with_an_impossible_buffer_is_named() -> None:
 def test_the_order_of_streams_is_judged_by_racechecks_records(
     tmp_path: Path, kind: str, doubt: str, verdict: Verdict
 ) -> None:
-    """Fault: a racecheck that did not run passes, or a race inside the kernel is told twice."""
+    """Fault: a racecheck that did not run passes, or a race inside the kernel is reported twice."""
     records = (ToolRecord("racecheck", kind, "message"),) if kind else ()
 
     def script(job: Job) -> Execution:
@@ -285,7 +286,8 @@ def test_the_harness_is_reported_as_the_caller(tmp_path: Path) -> None:
 
 
 def test_a_fault_on_bad_input_names_the_refusal(tmp_path: Path) -> None:
-    """Fault: a launcher that takes a null pointer is told as a fault of the case, which repeats nothing."""
+    """Fault: a launcher that accepts a null pointer is reported as a fault of the case, which does not
+    reproduce it."""
     made = subject(tmp_path, sweeps(), fixtures=("one",))
     (case,) = [c for c in made.cases["one"].values() if c.profile == "normal"]
     refused = Run("one.refuse-null-x", case, "refuse")

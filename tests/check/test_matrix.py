@@ -36,5 +36,5 @@ def test_two_checks_with_the_same_run_use_the_same_id() -> None:
 
 
 def test_every_row_gives_its_reason() -> None:
-    """Fault: a choice that nobody can check, since nobody says why it was made."""
+    """Fault: a row of the matrix does not give its reason."""
     assert all(len(row.reason.split()) > 5 for row in matrix().values())

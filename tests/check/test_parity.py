@@ -1,4 +1,5 @@
-"""parity: what agrees within both bounds is clean, what does not is named, what was not asked is not run."""
+"""parity: agreement within both bounds is clean, a disagreement is named, and an oracle that cannot run is
+not run."""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ def test_a_stale_kernel_is_reported(tmp_path: Path) -> None:
 
 
 def test_without_an_oracle_it_is_not_run(tmp_path: Path) -> None:
-    """Fault: a rung counted as passed that nobody climbed."""
+    """Fault: a rung that was not run counts as passed."""
     outcome = check_parity(subject(tmp_path))[0]
     assert outcome.verdict is Verdict.NOT_RUN
     assert "parity" in outcome.reason
@@ -77,7 +78,7 @@ def test_a_missing_package_is_not_run_and_says_what_to_install(tmp_path: Path) -
 
 
 def test_one_missing_oracle_does_not_hide_anothers_result(tmp_path: Path) -> None:
-    """Fault: a missing torch that keeps the library pipeline from being asked, or counts as agreement."""
+    """Fault: a missing torch keeps the library pipeline from being run, or counts as agreement."""
 
     def needs_torch(case: Case) -> dict[str, Tracked]:
         raise ModuleNotFoundError("No module named 'torch'", name="torch")

@@ -35,13 +35,13 @@ def case() -> Case:
     ],
 )
 def test_an_address_is_described_by_the_nearest_buffer(address: int, words: str) -> None:
-    """Fault: an element of another row, and padding or dead bytes taken for live ones."""
+    """Fault: an element of another row is named, or padding or dead bytes are described as live."""
     assert place_of(case(), {"x": X, "y": Y}, f"somewhere ({address:#x})") == f"{words} ({address:#x})"
 
 
 @pytest.mark.parametrize("address", ["tile + 4 (0x484)", "", "calls + 0"])
 def test_other_memory_belongs_to_no_buffer(address: str) -> None:
-    """Fault: shared memory, or a record without an address, told as bytes before a buffer."""
+    """Fault: shared memory, or a record without an address, is described as bytes before a buffer."""
     assert place_of(case(), {"x": X, "y": Y}, address) == ""
     assert place_of(case(), {}, hex(X)) == ""
 

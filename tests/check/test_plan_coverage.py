@@ -15,7 +15,7 @@ from verify.contracts.attention.reference import observe_partials
 
 
 def test_a_plan_field_that_is_not_as_promised_is_a_finding(tmp_path: Path) -> None:
-    """Fault: a field that only callers read (a longest band, a grid) is wrong, and nobody asks for it."""
+    """Fault: a field that only callers read (a longest band, a grid) is wrong and not checked."""
     for promised, found in (("rows + 3", []), ("rows + 2", ["auto = 5"])):
         plan = Plan("p", "r", ("auto",), promised={"auto": promised})
         case = build("one", rows=2, contract=replace(CONTRACT, plan=plan))

@@ -28,7 +28,7 @@ def test_a_silent_batch_with_proof_is_clean_in_one_process(tmp_path: Path) -> No
 
 
 def test_all_tools_run_each_over_all_cases(tmp_path: Path) -> None:
-    """Fault: a tool is left out."""
+    """Fault: a tool is not run."""
     made = subject(tmp_path)
     outcomes = check_tools(made, ["memcheck", "initcheck", "racecheck", "synccheck"])
     assert {o.check for o in outcomes} == {"memcheck", "initcheck", "racecheck", "synccheck"}
@@ -103,7 +103,7 @@ def test_a_doubt_is_inconclusive_with_its_reason(tmp_path: Path) -> None:
 
 
 def test_a_missed_tripwire_is_inconclusive(tmp_path: Path) -> None:
-    """Fault: a tool that cannot see the planted fault is believed when it is silent."""
+    """Fault: a tool that cannot see the planted fault gives clean verdicts."""
     outcomes = check_tools(subject(tmp_path, trips=Availability(False, "misses its tripwire")), ["synccheck"])
     assert {o.reason for o in outcomes} == {"misses its tripwire"}
 

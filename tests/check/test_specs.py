@@ -1,4 +1,4 @@
-"""The list of checks, and what each device is asked for by it."""
+"""The list of checks, and the usual checks of each device."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_each_check_has_one_row_of_the_matrix() -> None:
 def test_capabilities_decide_what_a_device_is_asked_for(
     device: Device | None, expected: tuple[str, ...]
 ) -> None:
-    """Fault: a usual check is left out in silence, or one that the device lacks is never clean."""
+    """Fault: a usual check is silently skipped, or one that the device lacks is never clean."""
     assert usual_checks(device) == expected
 
 

@@ -1,4 +1,4 @@
-"""Suppressions: a known false alarm is dropped exactly where, when and for what it was written down."""
+"""Suppressions: a known false alarm is suppressed only where, while and for what its entry says."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ def test_a_suppression_does_not_apply_to_another_version(tmp_path: Path, version
 
 
 def test_an_expired_suppression_lets_the_finding_through(tmp_path: Path) -> None:
-    """Fault: a suppression lives for ever."""
+    """Fault: a suppression never expires."""
     assert not stands(tmp_path, RECORD, (2026, 4, 0), date(2027, 6, 30))
     assert stands(tmp_path, RECORD, (2026, 4, 0), date(2027, 7, 1))
 
 
 def test_every_entry_has_a_line_for_the_report(tmp_path: Path) -> None:
-    """Fault: a report that does not say what it leaves out."""
+    """Fault: a report does not list its suppressions."""
     entries = loaded(tmp_path, ENTRY)
     (line,) = suppression_notes(entries, TODAY)
     assert line.startswith("suppressed: racecheck in bulk at pipeline.cu:118 until 2027-06-30: the tool")

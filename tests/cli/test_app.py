@@ -1,4 +1,4 @@
-"""The command as a process: what it does when it is asked to end."""
+"""The command as a process: how it stops on a signal."""
 
 from __future__ import annotations
 

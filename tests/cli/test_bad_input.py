@@ -122,7 +122,7 @@ def test_checking_the_findings_folder_leaves_nothing(
 def test_arrays_beyond_the_memory_are_named(
     verify: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
-    """Fault: a size that cannot be is told as a MemoryError of no fixture."""
+    """Fault: an impossible size is reported as a MemoryError without the fixture."""
     fixtures = tmp_path / "kernel" / "row_softmax.toml"
     fixtures.write_text(fixtures.read_text().replace("rows = 2\n", 'rows = "2**45"\n'))
     done = verify("run", "kernel", "--device", "cpu", "-k", "one-column", "-q")
@@ -152,7 +152,7 @@ def test_an_invalid_limit_is_rejected(seconds: str, monkeypatch: pytest.MonkeyPa
 def test_an_expression_given_twice_is_refused(
     verify: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:
-    """Fault: the first ``-k`` is dropped without a word, and its fixtures with it."""
+    """Fault: the first ``-k`` is silently ignored, and its fixtures with it."""
     done = verify("run", "kernel", "--device", "cpu", "-k", "one-column", "-k", "padded-rows", "-q")
     assert done.returncode == ExitCode.USAGE
     assert "-k is given 2 times: join the words, as in -k 'one-column or padded-rows'" in done.stderr
@@ -178,7 +178,7 @@ def test_names_and_messages_cannot_control_a_terminal(
 
 
 def test_an_interrupted_program_is_reported_as_interrupted(tmp_path: Path) -> None:
-    """Fault: Ctrl-C is told as "nothing was verified" with the exit code of a defect."""
+    """Fault: Ctrl-C is reported as "nothing was verified" with the exit code of a defect."""
     (tmp_path / "endless.cu").write_text(
         "__global__ void count(volatile int* x) { while (true) *x = *x + 1; }\n"
         "int main() { int* x; cudaMalloc(&x, 4); cudaMemset(x, 0, 4); count<<<1, 1>>>(x);\n"

@@ -14,7 +14,7 @@ from verify.cli.doctor import parity_parts
 def test_a_missing_oracle_of_parity_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Fault: a rung of the ladder that cannot be climbed here, and nobody says why."""
+    """Fault: a rung of the ladder that cannot run here is not explained."""
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     monkeypatch.setattr("ctypes.util.find_library", lambda name: None)

@@ -120,7 +120,7 @@ def test_no_folder_is_skipped_for_its_name(kernel: Path, tmp_path: Path, name: s
 
 
 def test_a_linked_folder_is_searched_once(kernel: Path) -> None:
-    """Fault: a kernel is verified twice, or a circle of links is followed for ever."""
+    """Fault: a kernel is verified twice, or a cycle of links is followed endlessly."""
     (kernel / "again").symlink_to(kernel)
     (kernel.parent / "a").symlink_to(kernel)
     assert [f.parent for f in contract_files_below(kernel.parent)] == [kernel]
@@ -196,7 +196,7 @@ def test_an_error_beside_the_contract_is_the_user_s(kernel: Path) -> None:
 
 @pytest.mark.parametrize("raised", ["SystemExit(0)", "GeneratorExit", "type('Own', (BaseException,), {})"])
 def test_any_exception_of_a_contract_is_reported(kernel: Path, raised: str) -> None:
-    """Fault: an exception that is no Exception ends the command with its own code, or with a traceback."""
+    """Fault: a BaseException ends the command with its own code, or with a traceback."""
     file = kernel / "row_softmax_contract.py"
     file.write_text(f"raise {raised}\n" + file.read_text())
     with pytest.raises(ContractError, match=r"row_softmax_contract\.py: (SystemExit|GeneratorExit|Own)"):

@@ -59,7 +59,7 @@ def use(case: Case) -> None:
     ],
 )
 def test_a_missing_value_names_file_and_field(fields: dict[str, Any], line: str) -> None:
-    """Fault: NumPy's words alone, which name no field; or a mask of nothing that is taken for all dead."""
+    """Fault: only NumPy's message, which names no field; or a mask of None that means all dead."""
     case = case_of(**fields)
     with pytest.raises(ReturnedError) as caught:
         use(case)

@@ -1,4 +1,4 @@
-"""The CPU device as a device: reports become records, refusals are no faults, silence needs proof of work."""
+"""The CPU device: reports become records, refusals are not faults, and a clean run needs proof of work."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_a_finding_becomes_a_record_with_both_places(tmp_path: Path) -> None:
 
 
 def test_tools_seed_and_architecture_reach_the_machine(tmp_path: Path) -> None:
-    """Fault: a check is asked for and not done, or every schedule is the same."""
+    """Fault: a requested check is not run, or all schedules are the same."""
     said = written(run(tmp_path, "memcheck", {"seed": "7", "tools": "racecheck,synccheck"}))
     assert said["tools"] == ["memcheck", "racecheck", "synccheck"]
     assert (said["seed"], said["architecture"]) == (7, "sm_90")
@@ -120,7 +120,7 @@ def test_tools_seed_and_architecture_reach_the_machine(tmp_path: Path) -> None:
 
 
 def test_without_a_tool_the_machine_only_runs(tmp_path: Path) -> None:
-    """Fault: native checks pay for checks that nobody asked for."""
+    """Fault: native runs execute checks that were not requested."""
     assert written(run(tmp_path, None))["tools"] == ["none"]
 
 

@@ -131,7 +131,7 @@ def test_a_crash_under_a_tool_is_charged_to_its_run_and_the_rest_continues(tmp_p
 def test_an_older_tool_leaves_a_doubt(
     tmp_path: Path, machine: Sanitizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Fault: a release that cannot see uninitialised shared memory is believed when it is silent."""
+    """Fault: a release that misses uninitialised shared memory gives clean verdicts."""
     older = Sanitizer(machine.path, (2025, 3, 1, 0))
     monkeypatch.setattr(gpu, "find_sanitizer", lambda: older)
     execution = run(tmp_path, "initcheck")

@@ -59,7 +59,7 @@ def test_a_second_process_waits_for_the_first(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_long_wait_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fault: the suite stands still without a word while another process has the GPU."""
+    """Fault: the suite waits without a message while another process has the GPU."""
     now = [0.0]
     monkeypatch.setattr("verify.device.gpu_pool.time.monotonic", lambda: now[0])
     held = filelock.FileLock(tmp_path / "GPU-0.lock", thread_local=False)

@@ -1,4 +1,4 @@
-"""What the CPU device tells of a finding, as a record."""
+"""A finding of the CPU device as a record."""
 
 from __future__ import annotations
 

@@ -55,6 +55,7 @@ def test_equal_rows_are_distinguished() -> None:
     ],
 )
 def test_launches_that_do_not_match_runs_are_rejected(launches: list[dict[str, Any]], said: str) -> None:
-    """Fault: after a failed run every count is given to the run before; or nobody learns what to do."""
+    """Fault: after a failed run, counts are attributed to the preceding run; or the message does not say
+    what to do."""
     with pytest.raises(ValueError, match=said):
         counters_by_run(session("one", "two"), launches)

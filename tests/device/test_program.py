@@ -55,7 +55,7 @@ def test_truncated_container_is_an_error(cut: int) -> None:
 
 
 def test_entry_longer_than_its_container_is_an_error() -> None:
-    """Fault: an entry's size is believed."""
+    """Fault: an entry's size is not checked."""
     with pytest.raises(FatBinaryError, match="truncated"):
         images(container(entry(PTX, 90, b"text", size=1 << 40)))
 
@@ -72,7 +72,7 @@ def test_entry_longer_than_its_container_is_an_error() -> None:
     ],
 )
 def test_program_that_cannot_run_is_refused_with_a_remedy(facts: ProgramFile, words: str) -> None:
-    """Fault: a program that the machine cannot serve is started, and its silence taken for a clean run."""
+    """Fault: a program that the machine cannot run is started, and reported as clean."""
     with pytest.raises(RefusedError, match=words):
         check_program(facts, "sm_90")
 

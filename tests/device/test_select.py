@@ -43,12 +43,12 @@ def test_a_named_device_is_not_replaced(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_no_usable_device_names_every_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fault: the person is told about one device only."""
+    """Fault: only one device's reason is reported."""
     devices(monkeypatch, gpu="no driver", cpu="no g++")
     assert select_device("auto") == NoDevice("gpu: no driver; cpu: no g++")
 
 
 def test_another_name_is_a_usage_error() -> None:
-    """Fault: a misspelt device is taken for auto."""
+    """Fault: a misspelt device means auto."""
     with pytest.raises(ValueError, match="--device tpu: is not one of auto, gpu, cpu"):
         select_device("tpu")

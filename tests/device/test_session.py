@@ -69,7 +69,7 @@ def test_a_crash_is_charged_to_the_current_run_and_the_rest_continues(tmp_path: 
 
 
 def test_a_hang_is_killed_at_its_own_limit_and_the_rest_continues(tmp_path: Path) -> None:
-    """Fault: a hung kernel holds the gate for ever, or the limit counts from the start of the process."""
+    """Fault: a hung kernel blocks the gate, or the limit counts from the start of the process."""
     body = "for r in wanted:\n begin(r)\n time.sleep(60 if r == 'b' else 0.4)\n done(r)"
     ended = session(tmp_path, body, ("a", "b", "c"), timeout=1)
     assert statuses(ended) == [RunStatus.DONE, RunStatus.TIMEOUT, RunStatus.DONE]

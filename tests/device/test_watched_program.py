@@ -41,7 +41,7 @@ def run(program: Path, *arguments: str, **options: object) -> ProgramReport:
     ids=["no environment", "no library path", "in the background"],
 )
 def test_child_without_the_environment_is_not_verified(program: Path, command: str) -> None:
-    """Fault: a child runs on a CUDA runtime of the system, and its parent's clean report stands for both."""
+    """Fault: a child uses the system's CUDA runtime, and its parent's clean report counts for both."""
     result = run(program, "shell", command)
     assert result.exit_code == 3
     assert "ran outside of the CPU device" in result.reason
@@ -59,7 +59,7 @@ def test_child_in_the_same_environment_is_verified(program: Path) -> None:
 def test_child_with_a_runtime_of_its_own_is_not_verified(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Fault: a statically linked child beside a good parent is taken for verified."""
+    """Fault: a statically linked child of a verified parent counts as verified."""
     static = ProgramFile(("libc.so.6",), False, b"device code", False)
     monkeypatch.setattr(watched_program, "_facts", lambda _: static)
     (tmp_path / "7.json.loaded").write_text("/bin/other\n")
@@ -69,14 +69,14 @@ def test_child_with_a_runtime_of_its_own_is_not_verified(
 
 
 def test_daemon_that_can_use_cuda_is_not_verified(program: Path) -> None:
-    """Fault: a process that outlives the program, and whose report nobody waits for, is forgotten."""
+    """Fault: a process that outlives the program, and whose report is not awaited, is ignored."""
     result = run(program, "shell", 'setsid "$PROGRAM" sleep > /dev/null & true')
     assert result.exit_code == 3
     assert "was still running 2 s after its end" in result.reason
 
 
 def test_other_daemons_are_killed_with_a_note(program: Path) -> None:
-    """Fault: a daemon without CUDA voids the verdict, or is left behind, or ended without a word."""
+    """Fault: a daemon without CUDA voids the verdict, or is left running, or is killed without a note."""
     became_sleep = "until grep -q sleep /proc/$!/comm; do sleep 0.01; done"
     result = run(program, "shell", f"setsid sleep 30 > /dev/null & {became_sleep}")
     assert (result.exit_code, result.reason) == (0, "")

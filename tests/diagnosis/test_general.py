@@ -80,7 +80,7 @@ def test_a_fault_in_one_run_must_explain_the_other() -> None:
 
 
 def test_a_right_run_excludes_a_fault_that_would_show_there() -> None:
-    """Fault: only failing cases are asked, and a fault is named that a passing case rules out."""
+    """Fault: only failing cases are tested, and a fault is named that a passing case rules out."""
     wrong, clean = runs(FAULTS["s inverted"])[:1], runs(right)[1:]
     assert diagnose([*wrong, *clean], seconds=30) is None
 
@@ -123,7 +123,7 @@ def test_a_contract_adds_its_own() -> None:
 
 
 def test_alternatives_are_named_as_such() -> None:
-    """Fault: of two faults that the runs cannot tell apart the first is named with confidence."""
+    """Fault: of two faults that the runs cannot distinguish, the first is named with confidence."""
     nearly = Hypothesis(
         "nearly", lambda case, seen: [Prediction("nearly twice", {"y": 2 * (1 + 1e-9) * case.reference["y"]})]
     )

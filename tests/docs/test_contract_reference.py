@@ -108,7 +108,7 @@ def test_the_page_is_what_the_docstrings_say() -> None:
 
 
 def test_every_class_of_the_language_is_on_the_page() -> None:
-    """Fault: a class is exported, or reaches a contract's functions, that nobody can look up."""
+    """Fault: a class is exported, or reaches a contract's functions, that is not documented."""
     assert {name for _, name in PAGE.CLASSES} == {*verify.__all__, "Case", "Effect"}
 
 

@@ -152,7 +152,7 @@ def test_every_check_has_its_section() -> None:
 
 
 def test_every_kind_of_fault_is_explained() -> None:
-    """Fault: a finding that nobody explains, or an explanation of one that no check reports."""
+    """Fault: a finding without an explanation, or an explanation of one that no check reports."""
     own = FINDINGS.split("## Findings of the tools")[0]
     listed = [cells[0].removesuffix(" ORACLE") for cells in rows(own)]
     assert sorted(listed) == sorted(kind.value for kind in FaultKind)

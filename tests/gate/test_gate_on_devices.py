@@ -187,7 +187,7 @@ def test_a_hanging_kernel_costs_one_wait(
 def test_an_endless_kernel_is_abandoned_after_two_fixtures(
     device_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Fault: a gate over many fixtures of an endless kernel takes hours; or what was left out looks clean."""
+    """Fault: a gate over many fixtures of an endless kernel takes hours; or skipped fixtures look clean."""
     monkeypatch.setenv("VERIFY_RUN_SECONDS", "2")
     write_endless(tmp_path)
     source = tmp_path / "fragile.cu"
@@ -213,7 +213,7 @@ def test_an_endless_kernel_is_abandoned_after_two_fixtures(
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_an_ended_gate_leaves_no_kernel_running(tmp_path: Path, number: signal.Signals) -> None:
-    """Fault: an endless kernel keeps a core busy for ever once its gate was ended, or Ctrl-C waits for it."""
+    """Fault: an endless kernel keeps running after its gate was stopped, or Ctrl-C waits for it."""
     if isinstance(select_device("cpu"), NoDevice):
         pytest.skip("no CPU device")
     write_endless(tmp_path)

@@ -181,7 +181,8 @@ def compile_program_named(place: Path) -> Path:
 
 
 def test_the_first_compile_that_fails_ends_the_others(tmp_path: Path) -> None:
-    """Fault: the rest of a build goes on for minutes after one file of it did not compile, and hides it."""
+    """Fault: the rest of a build continues for minutes after one file did not compile, and hides the
+    error."""
     compilers, ended = Compilers(), []
 
     def compile_long() -> None:

@@ -1,4 +1,4 @@
-"""The modes of a run, on a runtime that stands in for the GPU's: right where all is right, faults told."""
+"""The modes of a run, on a substitute for the GPU's runtime: right kernels pass, faults are reported."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_every_mode_gives_the_right_output(
 def test_a_kernel_that_did_not_run_is_an_error(
     execute: Execute, softmax: Build, softmax_cases: list[Case], fault: str, said: str
 ) -> None:
-    """Fault: stale output taken for a result: no @done, no output file."""
+    """Fault: stale output counts as a result: no @done, no output file."""
     ended = execute(softmax, [Run("one", softmax_cases[0])], fault)
     assert any(m.startswith("@error one ") and said in m for m in ended.markers), ended.markers
     assert "@done one" not in ended.markers
@@ -190,7 +190,7 @@ def test_each_runtime_call_fails_once_and_is_reported(execute: Execute, guarded:
 
 
 def test_a_swallowed_error_shows(execute: Execute, guarded: Build) -> None:
-    """Fault: a sweep that cannot tell a launcher which drops an error from one that reports it."""
+    """Fault: the sweep cannot distinguish a launcher that drops an error from one that reports it."""
     answers = dict(sweep(execute, guarded, guarded_case(swallow=1)))
     assert answers["cudaFuncSetAttribute"] == "cudaSuccess"
     assert answers["__cudaLaunchKernel"] == "cudaErrorLaunchOutOfResources"

@@ -23,7 +23,7 @@ def test_plans_come_back_in_order_with_their_fields(guarded: Build) -> None:
 
 
 def test_a_rejection_differs_from_a_plan(guarded: Build) -> None:
-    """Fault: the numbers of a refused plan taken for a plan."""
+    """Fault: the numbers of a rejected plan count as a plan."""
     requests = [{**BASE, "n": 0}, {**BASE, "n": 5}]
     assert query_plans(guarded, GUARDED, requests, 8)[0] == {}
     assert ask_plans(guarded, GUARDED, requests, 8)[0]["error"] == "cudaErrorInvalidValue"

@@ -40,7 +40,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_damaged_ptx_ends_in_one_line(seed: int, corpus: list[str], tmp_path: Path) -> None:
-    """Fault: a crash, an endless loop or a message of several lines for a text that nobody foresaw."""
+    """Fault: a crash, an endless loop or a message of several lines for arbitrary text."""
     program = machine_program(HERE / "driver" / "fuzz.cpp")
     command = [str(program), str(SECONDS), str(seed), str(tmp_path / "current.ptx"), *corpus]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)

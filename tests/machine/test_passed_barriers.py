@@ -1,4 +1,4 @@
-"""Which ways past a block barrier synccheck tells of, in PTX that nvcc seldom writes or where counts decide.
+"""Which bypassed block barriers synccheck reports, in PTX that nvcc rarely writes or where counts decide.
 
 128 threads run each kernel; whole programs of either kind are in ``programs/``.
 """

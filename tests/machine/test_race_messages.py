@@ -1,4 +1,4 @@
-"""What a finding says: the remedy mends it, names are readable, one fault is told once, in threads."""
+"""The text of a finding: its remedy fixes it, names are readable, one fault is reported once, in threads."""
 
 from __future__ import annotations
 

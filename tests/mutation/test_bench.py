@@ -62,7 +62,7 @@ REDUCE = "value = maximum ? fmaxf(value, other) : value + other;"
     ],
 )  # fmt: skip
 def test_fate(bench: Bench, old: str, new: str, fate: Fate, killer: str) -> None:
-    """Fault: a hang is taken for a report, the same program for a survivor, or no program for a kill."""
+    """Fault: a hang counts as a report, the same program as a survivor, or no program as a kill."""
     result = bench.run(changed(old, new))
     assert result.fate is fate, result
     assert killer in result.killers if killer else not result.killers
@@ -70,7 +70,7 @@ def test_fate(bench: Bench, old: str, new: str, fate: Fate, killer: str) -> None
 
 
 def test_every_check_runs_beside_the_rules_of_the_field(bench: Bench) -> None:
-    """Fault: all killers are asked for and the first one ends the run; a rule is given other outputs."""
+    """Fault: all killers are requested and the first one ends the run; or a rule gets other outputs."""
     result = bench.run(changed(REDUCE, REDUCE.replace("+", "-")), every=True)
     assert {"compare", "poison"} < {*result.killers, "poison"} and len(result.killers) > 1
     assert result.caught["NMSE 5e-4"] and result.caught["cosine 0.999"]
@@ -80,7 +80,7 @@ def test_every_check_runs_beside_the_rules_of_the_field(bench: Bench) -> None:
 
 
 def test_a_rows_promise_is_checked(bench: Bench) -> None:
-    """Fault: a catalogue names a check that never reports its mutant, and nobody says so."""
+    """Fault: a catalogue names a check that never reports its mutant, unnoticed."""
     mutant = changed(
         "c < columns; c += blockDim.x) largest", "c < columns + 1; c += blockDim.x) largest",
         origin=Origin.CATALOGUE, checks=("memcheck", "launch"), finding="Invalid",

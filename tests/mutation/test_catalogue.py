@@ -40,8 +40,7 @@ def mutants_of(kernel: str) -> tuple[Mutant, ...]:
 
 
 def test_every_kind_that_a_kernel_has_is_in_the_catalogue() -> None:
-    """Fault: a kind of fault that people really make is planted nowhere, and nobody knows whether it is
-    seen."""
+    """Fault: a kind of fault that people really make is planted nowhere."""
     counts = Counter(m.kind for kernel in KERNELS for m in mutants_of(kernel))
     few = {kind: counts[kind] for kind in Kind if counts[kind] < LEAST_OF_A_KIND and kind not in NOT_PRESENT}
     assert few.keys() <= {Kind.ARITHMETIC}  # which the operators make
@@ -117,7 +116,7 @@ def test_a_user_s_catalogue_stands_beside_the_contract(own: Contract) -> None:
     ],
 )
 def test_a_bad_row_is_refused(own: Contract, row: str, words: str) -> None:
-    """Fault: a row that names no check, or a field that nobody reads, passes for a tested fault."""
+    """Fault: a row without a check, or with an unknown field, passes for a tested fault."""
     write(own, row)
     with pytest.raises(CatalogueError, match=words):
         catalogue_of(own)
@@ -131,7 +130,7 @@ def test_a_patch_that_no_row_names_is_refused(own: Contract) -> None:
 
 
 def test_a_patch_that_does_not_fit_any_more_is_an_error(own: Contract) -> None:
-    """Fault: the kernel has changed, and its mutant plants nothing or is left out."""
+    """Fault: the kernel has changed, and its mutant plants nothing or is skipped."""
     source = source_file(own)
     source.write_text(source.read_text().replace("value + other", "other + value"))
     with pytest.raises(PatchError, match="hunk 1"):

@@ -141,13 +141,13 @@ def test_in_a_kernel(operator: str, body: str, expected: list[str]) -> None:
 
 @pytest.mark.parametrize(("operator", "body", "expected"), HOST)
 def test_in_a_launcher(operator: str, body: str, expected: list[str]) -> None:
-    """Fault: a launch's grid, block, shared memory or stream is taken for one of the others."""
+    """Fault: a launch's grid, block, shared memory or stream is confused with another."""
     head, tail = "cudaError_t f(int n, cudaStream_t s) { ", " }\n"
     assert [m.removeprefix(head).removesuffix(tail) for m in made(operator, head + body + tail)] == expected
 
 
 def test_one_instance_only() -> None:
-    """Fault: the mutant of one instantiation changes the others as well, or values are taken for types."""
+    """Fault: the mutant of one instantiation changes the others too, or values are confused with types."""
     source = (
         "template <int D> __global__ void k(int n) { for (int i = 0; i < n; ++i) f(); __syncthreads(); }\n"
         "void f() { k<64><<<1, 2>>>(1); k<128><<<1, 2>>>(1); }\n"
@@ -168,7 +168,7 @@ def test_unparsable_code_is_not_mutated() -> None:
 
 
 def test_every_operator_is_tested() -> None:
-    """Fault: an operator without a snippet, whose edits nobody holds."""
+    """Fault: an operator without a snippet that tests its edits."""
     assert {o.name for o in OPERATORS} == {row[0] for row in (*KERNEL, *HOST)} | {"one-instance"}
 
 

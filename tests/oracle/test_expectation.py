@@ -34,7 +34,7 @@ def expected(reference: np.ndarray, value: np.ndarray, bound: np.ndarray) -> np.
 
 @pytest.mark.parametrize("wrong", [SCALAR, ROW, EMPTY, 1.0], ids=["scalar", "row", "empty", "number"])
 def test_another_shape_is_one_line_and_never_broadcast(wrong: Any) -> None:
-    """Fault: one row held against all, and a traceback of the comparison for a fault of the contract."""
+    """Fault: one row is compared with all, or a fault of the contract ends in a traceback."""
     with pytest.raises(OracleError, match=r"y: the reference has the shape .*, must have \(3, 4\)"):
         expected(wrong, wrong, wrong)
     with pytest.raises(OracleError, match=r"y: the error model has the shape"):

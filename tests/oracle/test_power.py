@@ -1,4 +1,4 @@
-"""Power: a bound that lets everything pass is no comparison, and a right contract is never called one."""
+"""Power: a bound that passes everything is reported, and a right contract never is."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def softmax_model(dtype: str) -> Model:
 @pytest.mark.parametrize("columns", [1, 7, 4096])
 @pytest.mark.parametrize("profiles", [(), NORMAL], ids=["default", "normal"])
 def test_softmax_has_power_however_small_its_weights(dtype: str, columns: int, profiles: Profiles) -> None:
-    """Fault: a false alarm where every single weight is tiny beside 1."""
+    """Fault: a false alarm if every single weight is much smaller than 1."""
     model = softmax_model(dtype)
     assert not reason(softmax, model, dtype, n=3, c=columns, shape=("n", "c"), profiles=profiles)
 

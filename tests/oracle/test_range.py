@@ -102,7 +102,7 @@ def test_a_sum_that_may_overflow_midway_may_be_infinite() -> None:
 
 
 def test_a_reference_past_the_output_s_range_is_an_infinity() -> None:
-    """Fault: a right kernel's infinity that is held against a number which the format lacks."""
+    """Fault: a right kernel's infinity is compared with a number beyond the format's range."""
     quantity = expectation(np.array([1e5, 1e4]), t.exact(np.array([1e5, 1e4])), "f16")
     assert not outside_bound(quantity, np.array([np.inf, 1e4])).any()
     assert outside_bound(quantity, np.array([65504.0, np.inf])).all()

@@ -128,7 +128,7 @@ def test_the_grid_is_the_lowest_bit_of_any_value() -> None:
 
 
 def test_rounding_to_a_format_is_bounded_by_the_rounded_interval() -> None:
-    """Fault: a final rounding that is left out or counted twice."""
+    """Fault: a final rounding is omitted or counted twice."""
     rng = np.random.default_rng(RNG_SEED)
     true = rng.standard_normal(20000)
     bound = np.abs(true) * 1e-5

@@ -1,4 +1,4 @@
-"""The ladder's lines: a rung that nobody climbed must not read like one that was passed."""
+"""The ladder's lines: a rung that was not run must not read as passed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def parity(verdict: Verdict, reason: str = "", **elements: int) -> Outcome:
 
 
 def test_all_four_rungs_are_always_reported() -> None:
-    """Fault: a rung that is left out when it was not run, which reads as if there were none."""
+    """Fault: a rung that was not run is missing from the report."""
     assert list(ladder()) == ["rung 1 mpmath", "rung 2 float64 reference", PARITY, TOKENS]
     for text in ladder().values():
         assert text.startswith("not run (")

@@ -34,7 +34,7 @@ def test_the_folder_builds_runs_and_judges_by_itself(
     fake_runtime: Path,
     tmp_path: Path,
 ) -> None:
-    """Fault: a header that is left out, an input that is not the case's, and a judge that cannot say no."""
+    """Fault: a missing header, an input of another case, or a judge that passes everything."""
     case = guarded_case()
     folder = tmp_path / "folder"
     run = Run("one", case)

@@ -56,7 +56,7 @@ def test_a_kernel_is_read_with_its_parameters_and_template() -> None:
 
 
 def test_where_a_function_runs() -> None:
-    """Fault: a function that the host compiles as well is taken for one of the device alone."""
+    """Fault: a function that the host compiles too counts as a device-only one."""
     functions = {f.name: f for f in functions_of(parse(KERNEL))}
     assert list(functions) == ["scale", "twice", "at", "launch"]
     assert [f.on_device_only for f in functions.values()] == [True, False, True, False]
@@ -65,7 +65,7 @@ def test_where_a_function_runs() -> None:
 
 
 def test_a_launch_is_read_with_its_configuration() -> None:
-    """Fault: a launch's grid is taken for an argument, or a launch without a template is missed."""
+    """Fault: a launch's grid is parsed as an argument, or a launch without a template is missed."""
     tree = parse(KERNEL)
     first, second = launches_of(tree)
     assert (first.kernel, first.template, first.function) == ("own::scale", ("float", "4"), "launch")
@@ -75,7 +75,7 @@ def test_a_launch_is_read_with_its_configuration() -> None:
 
 
 def test_the_key_includes_preprocessed_text() -> None:
-    """Fault: a header of the user's is taken for the system's, or a macro's parameters are lost."""
+    """Fault: a user's header counts as a system header, or a macro's parameters are lost."""
     tree = parse(KERNEL)
     assert includes_of(tree) == (Include("cuda_runtime.h", True), Include("mine.h", False))
     assert macros_of(tree) == (
@@ -106,7 +106,7 @@ def test_offsets_are_bytes() -> None:
 
 
 def test_a_missing_parser_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fault: whoever has not installed the extra gets an ImportError of a package that he never asked for."""
+    """Fault: without the extra, an ImportError names a package that the user never requested."""
     monkeypatch.setitem(sys.modules, "tree_sitter_cuda", None)
     syntax._parser.cache_clear()
     with pytest.raises(ParserMissingError, match="extra 'mutate'"):

@@ -32,7 +32,8 @@ def running(pid: int) -> bool:
 @pytest.mark.parametrize("session", [True, False])
 @pytest.mark.parametrize("delay", [0.0, 0.3])
 def test_a_guarded_process_ends_with_its_killed_parent(session: bool, delay: float) -> None:
-    """Fault: an endless kernel, or what a tool started, goes on when the suite is killed, also at once."""
+    """Fault: an endless kernel, or a tool's child, survives the suite when that is killed, even right
+    away."""
     command = [sys.executable, "-c", STARTS.format(session=session)]
     parent = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
     assert parent.stdout is not None

@@ -1,4 +1,4 @@
-"""Text from outside as it is shown."""
+"""Text from outside, made safe to print."""
 
 from __future__ import annotations
 

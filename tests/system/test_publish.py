@@ -1,4 +1,4 @@
-"""Readers never meet half of a published file or folder, and nobody's folder is replaced."""
+"""Published files and folders appear atomically, and no folder is replaced."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from verify.system.publish import publish_folder, publish_text
 
 
 def test_text_replaces_the_old_file_and_leaves_no_other(tmp_path: Path) -> None:
-    """Fault: a write in place, which a reader beside it meets half done, or a partial file left."""
+    """Fault: a write in place, which a concurrent reader sees half done, or a partial file is left behind."""
     file = tmp_path / "results.json"
     file.write_text("old")
     with file.open() as reading:

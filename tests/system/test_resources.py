@@ -13,7 +13,7 @@ from verify.system.resources import FOLDERS, resource_folder
 def test_a_wheels_folders_are_found_without_a_checkout(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Fault: an installed package that looks beside itself only."""
+    """Fault: an installed package searches only beside itself."""
     package = tmp_path / "site-packages" / "verify"
     for name in FOLDERS:
         (package / "data" / name).mkdir(parents=True)

@@ -147,7 +147,7 @@ def test_zero_unwritten_and_stale_results_never_pass() -> None:
 
 
 def test_too_many_ties_are_inconclusive() -> None:
-    """Fault: a pass on steps whose token nobody could be sure of."""
+    """Fault: a pass on steps whose token is not decided."""
     model, decoded = decoding()
     doubtful = replace(decoded, tolerance=float(np.median(decoded.lead)))
     report = compare(model, doubtful, Oracle(builder()), [])

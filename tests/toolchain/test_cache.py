@@ -1,4 +1,4 @@
-"""The build cache: what has an entry's name is whole, whoever was killed while making it."""
+"""The build cache: an entry is complete, whichever process was killed while building it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_several_processes_build_once(folder: Path) -> None:
 
 
 def test_a_killed_build_leaves_no_entry_and_no_lock(folder: Path) -> None:
-    """Fault: an entry without its binary after kill -9, and a lock that nobody will ever give back."""
+    """Fault: an entry without its binary after kill -9, or a lock that is never released."""
     doomed = builder(folder, 60)
     wait_for(folder / "log")
     os.kill(doomed.pid, signal.SIGKILL)
@@ -100,7 +100,7 @@ def thousand(folder: Path) -> None:
 
 
 def test_the_least_recently_used_entries_go_first() -> None:
-    """Fault: a cache that grows for ever, or that drops what is in use."""
+    """Fault: a cache grows without limit, or deletes entries in use."""
     entries = [cached("program", f"{number:032x}", thousand)[0] for number in range(4)]
     size = cache._size(entries[0])
     for number, entry in enumerate(entries):
@@ -215,7 +215,7 @@ def damage_stamp(entry: Path) -> None:
     [damage_missing, damage_short, damage_bit, damage_link, damage_list, damage_whole, damage_stamp],
 )
 def test_a_damaged_entry_is_built_again(damage: Callable[[Path], None]) -> None:
-    """Fault: a file that was cut off or altered is run, or stays in the way for ever."""
+    """Fault: a truncated or altered file is run, or blocks its entry for good."""
     entry, _ = cached("program", KEY, thousand)
     damage(entry)
     assert cached("program", KEY, thousand) == (entry, False)

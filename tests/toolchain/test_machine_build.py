@@ -1,4 +1,4 @@
-"""The compile of the CPU device: what it is known by, and what is said when it fails."""
+"""The build of the CPU device: its cache keys, and its error messages."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_an_include_that_the_build_cannot_follow_is_rejected(tmp_path: Path, lin
 
 
 def test_the_machine_has_only_plain_includes() -> None:
-    """The twin: no source of the machine is refused, and what it includes is followed."""
+    """The twin: no source of the machine is rejected, and its includes are followed."""
     root = resource_folder("machine")
     sources = [file for folder in FOLDERS for file in (root / folder).glob("*.cpp")]
     assert len(sources) > 50

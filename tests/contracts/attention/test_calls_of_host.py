@@ -37,7 +37,7 @@ def test_on_the_cpu_device(mode: str, tmp_path: Path) -> None:
 
 
 def test_a_launcher_that_queries_once_is_found(tmp_path: Path) -> None:
-    """The twin: what the first device was allowed is taken for all."""
+    """The twin: an attribute set on the first device is assumed for all."""
     asks = "error = cudaFuncSetAttribute(attend_split<D>"
     program = built(tmp_path, asks, f"static int asked = 0;\n  if (asked++ == 0) {asks}")
     done = run_program([str(program), "devices"], ProgramOptions((), log_file=tmp_path / "report.txt"))

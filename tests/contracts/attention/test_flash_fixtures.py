@@ -79,7 +79,7 @@ def _holds(one: ResolvedFixture) -> bool:
 
 
 def test_there_are_exactly_these_fixtures() -> None:
-    """Fault: a fixture that was dropped or renamed; each says in a sentence what it pins."""
+    """Fault: a fixture was dropped or renamed; each says in a sentence what it pins."""
     assert [r.fixture.name for r in resolved()] == NAMES
     assert all(r.fixture.pins.endswith(".") and r.fixture.edge for r in resolved())
 
@@ -135,7 +135,7 @@ def test_needles_stand_at_every_edge() -> None:
 
 
 def test_needles_dominate_and_the_dead_neighbour_is_louder() -> None:
-    """Fault: needles that drown in the background, and a neighbour that nobody would hear."""
+    """Fault: needles do not dominate the background, or the dead neighbour does not dominate them."""
     case = profiled_case(
         {"B": 1, "NH": 2, "NKV": 2, "D": 128, "capacity": 300, "len": (256,), "splits": 2},
         "needle",

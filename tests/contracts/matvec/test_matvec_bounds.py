@@ -111,7 +111,7 @@ def test_reference_and_bound_agree_with_arbitrary_precision(kernel: str, fixture
 
 
 def test_a_flushed_scale_is_rejected() -> None:
-    """Fault: a suite that cannot tell E8M0 code 0, 2^-127, from zero."""
+    """Fault: the suite cannot distinguish E8M0 code 0, 2^-127, from zero."""
     wanted = ("every-e8m0-scale", "scale-codes")
     case = next(c for c in cases("fp4_matvec") if (c.fixture, c.profile) == wanted)
     scales = case.arrays["scales"]

@@ -35,7 +35,7 @@ def test_every_scale_code_occurs() -> None:
 
 
 def test_every_scale_code_decides_a_result() -> None:
-    """Fault: scale codes that stand only before weights of zero, where nobody sees how they are decoded."""
+    """Fault: scale codes occur only with weights of zero, where their decoding has no effect."""
     decisive: dict[int, set[int]] = {0: set(), 1: set()}
     for case in (
         c for c in cases("fp4_matvec") if c.profile == "scale-codes" and c["scale_format"] in decisive
@@ -108,7 +108,7 @@ def test_every_instantiation_meets_every_value(kernel: str, value: str) -> None:
 
 
 def test_the_instantiations_are_those_of_the_source() -> None:
-    """Fault: a template argument that the contract does not name, so that nobody asks whether it runs."""
+    """Fault: an instantiation that the contract does not name, so that it may never run."""
     assert len(contract("fp4_matvec").instantiations) == 3 * 3 * 2 + 3 * 2
     for kernel in KERNELS:
         text = source_file(contract(kernel)).read_text(encoding="utf-8")

@@ -84,6 +84,6 @@ def test_a_right_kernel_is_not_diagnosed() -> None:
 
 
 def test_weights_lost_at_random_have_no_name() -> None:
-    """Fault: the family of what is left out is so large that one of it fits anything."""
+    """Fault: the family of dropped terms is so large that one of them matches anything."""
     some = np.random.default_rng(5).random(4096) < 0.1
     assert said_of("fp4_matvec", "x", at(lambda k: some[k], np.zeros_like)) is None

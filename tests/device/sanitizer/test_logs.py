@@ -183,7 +183,7 @@ def test_a_clean_log_leaves_no_doubt(tmp_path: Path, tool: Tool) -> None:
 def test_a_log_with_records_and_the_error_exit_code_leaves_no_doubt(
     tmp_path: Path, tool: Tool, name: str
 ) -> None:
-    """Fault: real findings are taken for a broken tool."""
+    """Fault: real findings count as a broken tool."""
     one = recorded(tmp_path, "2026.4.0", tool, name)
     assert doubt_of_process(one.process, one.log) == ""
 
@@ -221,7 +221,7 @@ def test_doubt_without_summary_with_wrong_count_and_with_wrong_exit_code(tmp_pat
 
 
 def test_a_log_cut_by_the_print_limit_keeps_its_count_and_is_in_doubt(tmp_path: Path) -> None:
-    """Fault: the line that says how many were not printed is taken for the summary, or for a record."""
+    """Fault: the line with the number of unprinted records counts as the summary, or as a record."""
     one = recorded(tmp_path, "2026.4.0", "memcheck", "two_kernels")
     cut = "errors were not printed. Use --print-limit option to adjust the number of printed errors"
     text = one.text.read_text().replace("9 errors", f"12 errors\n========= ERROR SUMMARY: 3 {cut}")

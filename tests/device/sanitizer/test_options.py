@@ -60,7 +60,7 @@ def test_options_of_a_job_replace_and_add() -> None:
 
 
 def test_every_option_says_why_it_is_set() -> None:
-    """Fault: options that nobody dares to remove."""
+    """Fault: an option does not say why it is set."""
     assert all(len(option.reason) > 20 for option in ALWAYS)
 
 

@@ -1,4 +1,4 @@
-"""Tripwires: a tool is believed only when it reports every fault planted for it, on the marked line."""
+"""Tripwires: a tool is trusted only if it reports every fault planted for it, on the marked line."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def reports(job: Job, line: int | None = None, file: str | None = None) -> Execu
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_tool_that_reports_all_its_tripwires_is_trusted(tool: Tool) -> None:
-    """Fault: no tool is ever believed; or a tripwire of the tool is not run."""
+    """Fault: no tool is ever trusted, or a tripwire of the tool is not run."""
     device = Scripted(reports)
     assert try_tool(device, tool) == Availability(True, "")
     assert sorted(job.binary.name for job in device.jobs) == sorted(TRIPWIRES[tool])
@@ -54,14 +54,14 @@ def test_a_tool_that_reports_all_its_tripwires_is_trusted(tool: Tool) -> None:
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_silent_tool_is_not_trusted(tool: Tool) -> None:
-    """Fault: a tool that sees nothing is believed."""
+    """Fault: a tool that reports nothing is trusted."""
     answer = try_tool(Scripted(lambda job: Execution(job, {})), tool)
     assert not answer.ok
     assert f"{tool} does not report the fault planted in line" in answer.reason
 
 
 def test_one_missed_tripwire_is_enough() -> None:
-    """Fault: initcheck without shared memory is believed because it saw global memory."""
+    """Fault: initcheck without shared memory is trusted because it checks global memory."""
 
     def blind(job: Job) -> Execution:
         return Execution(job, {}) if job.binary.name == "initcheck_shared" else reports(job)
@@ -91,7 +91,7 @@ def test_a_tool_is_tried_once() -> None:
 
 
 def test_every_tripwire_has_one_marked_line_and_belongs_to_a_tool() -> None:
-    """Fault: a tripwire that nobody runs, or whose fault is not marked."""
+    """Fault: a tripwire is never run, or its fault is not marked."""
     files = {path.stem for path in FOLDER.glob("*.cu")}
     assert files == {name for names in TRIPWIRES.values() for name in names}
     for name in files:
