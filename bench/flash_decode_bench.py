@@ -2,7 +2,7 @@
 
     python3 bench/flash_decode_bench.py [--splits auto,66,132] [--source FILE.cu]... [--only TEXT]
 
-Every figure is microseconds a call, the median over replays of a CUDA graph that holds many calls on
+Every figure is microseconds per call, the median over replays of a CUDA graph with many calls on
 different parts of a cache larger than the L2. Each build is first checked against FP64. Needs torch and nvcc.
 """
 
@@ -30,7 +30,7 @@ REPLAYS = 15
 
 @dataclass(frozen=True)
 class Shape:
-    """One decode step of one layer, batch 1 unless said."""
+    """One decode step of one layer, with batch 1 by default."""
 
     name: str
     num_heads: int
@@ -86,7 +86,7 @@ Call = Callable[[int], object]
 
 
 def microseconds(call: Call, calls: int) -> float:
-    """Median time a call, over replays of a graph that holds `call(0)`, `call(1)`, ..."""
+    """Median time per call, over replays of a graph that holds `call(0)`, `call(1)`, ..."""
     for index in range(3):
         call(index)
     start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
@@ -161,7 +161,7 @@ def pipeline(caches: Caches, rows: int) -> Call:
 
 
 def attempt(call: Call, calls: int) -> float | None:
-    """The time, or None where PyTorch has no kernel for the shape."""
+    """The time, or None if PyTorch has no kernel for the shape."""
     try:
         return microseconds(call, calls)
     except (RuntimeError, torch.OutOfMemoryError):
@@ -185,7 +185,7 @@ def rivals(caches: Caches) -> dict[str, float]:
 
 
 def build(sources: list[Path], folder: Path) -> dict[str, Library]:
-    """Builds all sources side by side. Raises SystemExit with nvcc's output when one does not build."""
+    """Build all sources concurrently. Raises SystemExit with nvcc's output if one does not build."""
     running = [(source, folder / f"{source.stem}.so") for source in sources]
     processes = [start_build(source, library) for source, library in running]
     for (source, _), process in zip(running, processes, strict=True):

@@ -1,6 +1,6 @@
-"""A quick look at whether a build of flash decoding is right, before it is timed.
+"""A quick check that a build of flash decoding is right, before it is timed.
 
-The suite proper is `verify`; this only keeps a wrong variant from being compared by its speed.
+The real verification is `verify`; this only keeps wrong variants out of the timings.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from flash_decode_library import Library, partials
 
 @dataclass(frozen=True)
 class Problem:
-    """One launch. `lengths` has one entry a sequence; `pitch` pads the rows of the caches."""
+    """One launch. `lengths` has one entry per sequence; `pitch` pads the rows of the caches."""
 
     lengths: tuple[int, ...]
     num_heads: int
@@ -63,7 +63,7 @@ def band(problem: Problem, length: int) -> range:
 
 
 def check(library: Library, problem: Problem, seed: int, coded: bool) -> list[str]:
-    """What is wrong with one launch, a line each. Dead slots, workspace and output hold NaN beforehand."""
+    """The errors of one launch, one line each. Dead slots, workspace and output are NaN beforehand."""
     generator = torch.Generator("cuda").manual_seed(seed)
     batch, heads, kv_heads = len(problem.lengths), problem.num_heads, problem.num_kv_heads
     dim, group, scale = problem.head_dim, heads // kv_heads, problem.head_dim**-0.5
@@ -142,7 +142,7 @@ def overlong(library: Library) -> list[str]:
 
 
 def failures(library: Library, seed: int = 1) -> list[str]:
-    """All that is wrong with a build, a line each; raises RuntimeError when there is nothing to judge."""
+    """The errors of a build, one line each. Raises RuntimeError if there is nothing to judge."""
     wrong = overlong(library)
     count = 0
     for problem in problems(seed):

@@ -88,7 +88,7 @@ class Library:
         return args
 
     def plan(self, args: Args) -> Plan:
-        """The plan for the current device. Raises RuntimeError when the kernel refuses the arguments."""
+        """The plan for the current device. Raises RuntimeError if the kernel rejects the arguments."""
         plan = Plan()
         sm_count = torch.cuda.get_device_properties().multi_processor_count
         error = self._plan(ctypes.byref(args), sm_count, ctypes.byref(plan))
@@ -97,7 +97,7 @@ class Library:
         return plan
 
     def launch(self, args: Args, workspace: torch.Tensor) -> None:
-        """Enqueues the kernel on the current stream. Raises RuntimeError on any error it returns."""
+        """Enqueue the kernel on the current stream. Raises RuntimeError for any error that it returns."""
         args.workspace, args.workspace_bytes = workspace.data_ptr(), workspace.nbytes
         error = self._launch(ctypes.byref(args), torch.cuda.current_stream().cuda_stream)
         if error:

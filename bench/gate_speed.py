@@ -1,8 +1,8 @@
-"""How fast is the gate, against the naive way: one build and one process for each fixture and tool?
+"""Measures the gate against the naive approach: one build and one process for each fixture and tool.
 
     python bench/gate_speed.py [KERNEL] [--device gpu|cpu] [--sample N]
 
-Runs the gate cold (empty build cache) and warm, then the naive way on the first N fixtures and scales it to
+Runs the gate cold (empty build cache) and warm, then the naive approach on the first N fixtures, scaled to
 all of them: for each fixture and each of {native, memcheck, initcheck, racecheck, synccheck} a build of a
 single-case program and one process under the tool. Prints both times and the ratios, all from this one run.
 """
@@ -30,7 +30,7 @@ WAYS = ("compare", *TOOLS)
 
 
 def gate_seconds(kernel: str, device: str, cache: Path) -> tuple[float, int]:
-    """Wall-clock seconds of one ``verify run`` in a process of its own, and its exit code."""
+    """Wall-clock seconds of one ``verify run`` in a separate process, and its exit code."""
     started = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-m", "verify", "run", kernel, "--device", device, "--quiet"],
@@ -42,7 +42,7 @@ def gate_seconds(kernel: str, device: str, cache: Path) -> tuple[float, int]:
 
 
 def naive_seconds(kernel: str, sample: int, folder: Path) -> tuple[float, int, int]:
-    """Seconds that the naive way takes on the first fixtures, how many those were, and how many there are."""
+    """Seconds of the naive approach on the first fixtures, their number, and the number of all fixtures."""
     device = select_device("gpu")
     if isinstance(device, NoDevice):
         raise SystemExit(f"the naive way runs natively and under compute-sanitizer: {device.reason}")

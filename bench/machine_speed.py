@@ -1,14 +1,14 @@
-"""How fast is the CPU device, in thread-instructions a second, with every check on and with none?
+"""Measures the CPU device in thread-instructions per second, with all checks and with none.
 
     python bench/machine_speed.py [KERNEL] [--fixture WORDS] [--arch sm_90] [--cores 1,2] [--sizes]
                                   [--batch N] [--processes]
 
-Runs every case of the fixtures of a kernel (default: flash_decode) on the CPU device, once a setting, and
-adds up the launches of that kernel alone: the harness's own kernels, start-up, parsing and transfers are not
-counted. One thread-instruction is one lane of one PTX instruction, guarded-off lanes included. Each setting
-is run several times, in turn with the others, and its fastest run counts: what else the machine does only
-adds. The figures to reach, on one core: 1.0 G a second with all checks, and 1.3 times that with none;
-near-linear over cores.
+Runs every case of a kernel's fixtures (default: flash_decode) on the CPU device, once per setting, and adds
+up only the launches of that kernel: the harness's own kernels, start-up, parsing and transfers are not
+counted. One thread-instruction is one lane of one PTX instruction, including lanes that are predicated off.
+Settings alternate, each is run several times, and its fastest run counts, since other load only slows it
+down. The targets on one core: 1.0 G per second with all checks, and 1.3 times that with none; near-linear
+over cores.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ SIZES = (
 
 @dataclass(frozen=True)
 class Speed:
-    """What one setting did. wall, processor: seconds inside launches. instructions: thread-instructions.
+    """The result of one setting. wall, processor: seconds inside launches. instructions: thread-instructions.
     walls, sizes: seconds and thread-instructions of each launch, in order."""
 
     tools: tuple[str, ...]
@@ -97,10 +97,10 @@ def measure(job: Job, tools: tuple[str, ...], cores: int, architecture: str, nee
 
 
 def side_by_side(job: Job, tools: tuple[str, ...], cores: int, architecture: str, needle: str) -> float:
-    """Thread-instructions a second of ``cores`` processes at once, one core each: each does the whole pack.
+    """Thread-instructions per second of ``cores`` concurrent processes, one core each, on the whole pack.
 
-    What cores share (memory, caches, the two threads of a core) slows these down too, so this over one
-    process is the scaling that a machine without any cost of its own would have.
+    Shared resources (memory, caches, hyper-threads) slow these down too, so the ratio to one process is the
+    scaling of a machine without any overhead of its own.
     """
     jobs = [replace(job, out=job.out.with_name(f"out-{number}")) for number in range(cores)]
     for one in jobs:
@@ -111,7 +111,7 @@ def side_by_side(job: Job, tools: tuple[str, ...], cores: int, architecture: str
 
 
 def prepared_job(kernel: str, words: str, architecture: str, folder: Path, batch: int = 1) -> Job:
-    """One plain run of each case whose fixture's name holds ``words``, with ``batch`` times its rows."""
+    """One plain run of each case whose fixture's name contains ``words``, with ``batch`` times its rows."""
     (contract,) = find_contracts([kernel])
     ready = prepare(
         contract,
@@ -130,7 +130,7 @@ def prepared_job(kernel: str, words: str, architecture: str, folder: Path, batch
 
 
 def grown(fixture: Fixture, contract: Contract, batch: int) -> Fixture:
-    """A fixture with ``batch`` times its batch rows; lists, which have an entry a row, are repeated."""
+    """A fixture with ``batch`` times its batch rows; lists, which have one entry per row, are repeated."""
     if batch == 1 or contract.batch is None:
         return fixture
     symbols = {
@@ -141,7 +141,7 @@ def grown(fixture: Fixture, contract: Contract, batch: int) -> Fixture:
 
 
 def show(speeds: Sequence[Speed]) -> None:
-    """One line a setting, then the ratios."""
+    """Print one line per setting, then the ratios."""
     print("checks   cores  launches   thread-instructions    wall s  processor s  G a second")
     for one in speeds:
         name = "all" if one.tools else "none"

@@ -2,7 +2,7 @@
 
     python3 bench/matvec_bench.py [--only TEXT] [--source FILE.cu]...
 
-Every figure is microseconds a call, the median over replays of a CUDA graph that holds many calls on
+Every figure is microseconds per call, the median over replays of a CUDA graph with many calls on
 different copies of the weights, together larger than the L2. All kernels are first checked against FP64.
 "weights wait": without constant_weights, which lets the kernel for one vector copy weights before the kernel
 ahead of it has ended.
@@ -112,7 +112,7 @@ class Built:
 
 
 def build(variants: list[Path], folder: Path) -> Built:
-    """Builds everything side by side. Raises SystemExit with nvcc's output when something does not build."""
+    """Build everything concurrently. Raises SystemExit with nvcc's output if something does not build."""
     sources = [CUDA / "fp4_matvec.cu", CUDA / "fp8_matvec.cu", BENCH / "stream.cu", *variants]
     libraries = [folder / f"{number}-{source.stem}.so" for number, source in enumerate(sources)]
     processes = [start_build(*pair) for pair in zip(sources, libraries, strict=True)]
@@ -128,7 +128,7 @@ def build(variants: list[Path], folder: Path) -> Built:
 
 
 def bench(shape: Shape, built: Built) -> None:
-    """Times one shape and prints a line a contestant."""
+    """Time one shape and print one line per kernel."""
     print(f"\n{shape.name}")
     call, count = cublas_call(shape)
     cublas = attempt(call, count)

@@ -1,10 +1,10 @@
-# Sourced by ci/gate and ci/test: finds or makes the Python to run with, and sets PYTHON.
+# Sourced by ci/gate and ci/test: finds or creates the Python environment, and sets PYTHON.
 #
 #   --toolchain pip     (default) a virtual environment in .venv with everything that ci/constraints.txt pins,
 #                       the CUDA compiler and tools included. Needs Python 3.11+, g++ and, the first time, network.
-#   --toolchain system  the python3, packages and CUDA toolkit that are there. Installs nothing from the network:
-#                       packages that are missing may lie as wheels in .whl/ (VERIFY_WHEELS names another
-#                       folder), and so may compute-sanitizer's.
+#   --toolchain system  the installed python3, packages and CUDA toolkit. Installs nothing from the network: missing
+#                       packages, and compute-sanitizer, may be provided as wheels in .whl/ (or in the folder
+#                       VERIFY_WHEELS).
 #
 # Other arguments are left in the array ARGUMENTS.
 
@@ -31,8 +31,8 @@ command -v "$BASE_PYTHON" >/dev/null || stop "python3 is missing: install Python
     stop "$BASE_PYTHON is $("$BASE_PYTHON" -V 2>&1); Python 3.11 or later is needed (set PYTHON to another one)"
 command -v g++ >/dev/null || stop "g++ is missing: install the system's C++ compiler"
 
-# make_environment FOLDER EXTRA...: FOLDER/complete holds a digest of what the environment was made from, then the
-# extras that are in it, so that ci/gate and ci/test share one and neither needs the network twice.
+# make_environment FOLDER EXTRA...: FOLDER/complete has a digest of the environment's inputs, then its extras, so that
+# ci/gate and ci/test share it and neither needs the network twice.
 make_environment() {
     local folder=$1 made from
     shift
