@@ -152,7 +152,10 @@ void polled(Warp& w, const std::uint64_t* address, Mask lanes) {
   Worker& k = *w.worker;
   w.polled = true;
   const std::uint64_t first = address[std::countr_zero(lanes)];
-  if (w.polled_at == first && w.polled_after == k.memory_changes) w.budget -= w.budget >> 3;
+  if (w.polled_at == first && w.polled_after == k.memory_changes) {
+    w.budget -= w.budget >> 3;
+    w.in_vain = w.diverged;
+  }
   w.polled_at = first;
   w.polled_after = k.memory_changes;
   if (k.watch == 0 || k.host_polled) return;

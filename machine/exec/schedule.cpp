@@ -33,6 +33,7 @@ const Inst* resume(Warp& w, std::size_t index) {
   load_frame(w, f.frame);
   set_active(w, f.lanes);
   w.released = f.released;
+  w.in_vain = false;
   w.diverged = !w.others.empty();
   if (w.diverged) w.budget = std::min(w.budget, w.fragment_turn);
   return f.pc;
@@ -109,9 +110,12 @@ const Inst* reconverge(const Inst& i, Warp& w) {
   w.diverged = !w.others.empty();
   if (w.budget <= 0) return stopped(w, Stop::paused, &i);
   if (!w.diverged) w.forced = false;
-  if (w.diverged && !w.forced) {
-    const std::size_t k = lowest(w);
-    if (k < w.others.size() && behind(w.others[k].pc, w.others[k].frame, &i, w.frame)) {
+  // Lanes that spin would starve those at a higher counter, which may hold what they spin on.
+  const bool in_vain = std::exchange(w.in_vain, false);
+  if (w.diverged && (in_vain || !w.forced)) {
+    const std::size_t k = in_vain ? oldest(w) : lowest(w);
+    if (k < w.others.size() && (in_vain || behind(w.others[k].pc, w.others[k].frame, &i, w.frame))) {
+      if (in_vain) w.forced = true, ++w.turns;
       Fragment self{&i, w.frame, w.active, Stop::paused, 0, 0, w.turns, false};
       const Inst* pc = resume(w, k);
       w.others.push_back(self);
@@ -150,6 +154,16 @@ void add_fragment(Warp& w, const Inst* pc, Frame* frame, Mask lanes) {
   w.budget = std::min(w.budget, w.fragment_turn);
 }
 
+const Inst* return_to_caller(Warp& w) {
+  Frame* const from = w.frame;
+  const Inst* const next = from->call + 1;
+  Frame* const to = from->caller;
+  drop_frame(w, from);
+  if (from->fragments != 0) ++to->fragments;  // those that are still in the callee keep its claim on the caller
+  load_frame(w, to);
+  return next;
+}
+
 void exit_lanes(Warp& w, const Inst& i, Mask lanes) {
   if (w.observer != nullptr) w.observer->threads_exit(w.point(i, lanes));
   // Copies that nobody waited for land now, for the lanes that go.
@@ -185,7 +199,7 @@ void start_warp(Warp& w, const Function& entry) {
   w.released = false;
   w.carry = 0;
   w.forced = false;
-  w.polled = false;
+  w.polled = w.in_vain = false;
   w.polled_at = w.watch = 0;
   Frame* f = push_frame(w, entry, nullptr, nullptr, nullptr, 0);
   w.others.push_back({entry.code.data(), f, w.alive, Stop::paused, 0, 0, 0, false});

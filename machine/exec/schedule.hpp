@@ -11,6 +11,8 @@ void start_warp(Warp& w, const Function& entry);
 // Runs until the budget is spent or no fragment can run.
 void run_warp(Warp& w, std::int64_t budget);
 bool runnable(const Warp& w);
+// The running fragment returns from its function as a whole, and goes on in the caller.
+const Inst* return_to_caller(Warp& w);
 // Fragments that wait for lanes of their warp look again: lanes have exited or arrived.
 void wake_collectives(Warp& w);
 

@@ -130,6 +130,7 @@ struct Warp {
 
   // Polling: where it last looked in vain, and what memory had been through by then.
   bool polled = false;
+  bool in_vain = false;  // and nothing has changed since it looked there before: other fragments go first
   std::uint64_t polled_at = 0, polled_after = 0;
   // While nothing changes (stillness.hpp): what the warp was like, and whether it was like that again.
   std::uint64_t watch = 0, likeness = 0, samples = 0;

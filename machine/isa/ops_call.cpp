@@ -127,6 +127,8 @@ const Inst* give_back(const Inst& i, Warp& w, Mask mask) {
   Frame* to = from->caller;
   const Slot* s = from->passing + 2 + from->passing[0] * 4;
   for (Slot k = 0; k < from->passing[1]; ++k, s += 4) pass(w, s[1], *to, s[0], s[2], s[3], lanes);
+  // A fragment whose turn it is keeps it.
+  if (lanes == w.active && (w.forced || w.others.empty())) return return_to_caller(w);
   add_fragment(w, from->call + 1, to, lanes);
   set_active(w, w.active & ~lanes);
   if (w.active != 0) return &i + 1;

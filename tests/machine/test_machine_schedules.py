@@ -161,6 +161,26 @@ def test_waits_for_a_time_end(tmp_path: Path, seed: int) -> None:
     assert values(tmp_path, body, 65, f"seed={seed}", "limit=3000000", block="64")[1:] == [5] * 64
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("called", [False, True])
+def test_a_lock_of_each_lane_is_soon_had(tmp_path: Path, seed: int, called: bool) -> None:
+    """Lanes that spin at a lower counter, or deeper in a call, starve the lane of their warp with the lock."""
+    functions = """
+      .func (.reg .u32 %v) swap(.reg .u64 %a, .reg .u32 %n) { atom.global.exch.b32 %v, [%a], %n; ret; }
+      .func drop(.reg .u64 %a) { st.release.gpu.global.u32 [%a], 0; ret; }
+    """
+    take = "call (%r2), swap, (%b, 1);" if called else "atom.acquire.gpu.global.exch.b32 %r2, [%b], 1;"
+    give = "call drop, (%b);" if called else "st.release.gpu.global.u32 [%b], 0;"
+    body = f"""
+      L: {take} setp.ne.u32 %p1, %r2, 0; @%p1 bra L;
+      ld.global.u32 %r3, [%b+4]; add.u32 %r3, %r3, 1; st.global.u32 [%b+4], %r3;
+      {give}
+    """
+    options = (f"seed={seed}", "limit=40000")
+    found = values(tmp_path, body, 2, *options, functions=functions, grid="4", block="48")
+    assert found[1] == 192
+
+
 def schedules_of(program: str, scratch: Path) -> int:
     done = run(program, TOOLS, scratch)
     assert done.report is not None, done.reason
