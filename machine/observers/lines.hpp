@@ -65,11 +65,13 @@ struct Line {
   std::unique_ptr<std::vector<Entry>> more;
   std::uint8_t touched = 0;  // bit by Touch, of entries that are or were here
   std::uint8_t atomics = 0;  // the value_bytes of its atomics, which are powers of two
+  bool quiet = true;         // nothing but strong accesses of device scope that are not volatile: they cannot race
   std::uint32_t prune_at = 8;
 
   void clear() {
     first.bytes = 0;
     more.reset();
+    quiet = true;
     touched = atomics = 0;
     prune_at = 8;
   }

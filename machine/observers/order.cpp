@@ -39,6 +39,7 @@ void LaneState::begin(Stamp start) {
   now.own.completions.clear();
   now.own.proxied.reset();
   now.others.reset();
+  learned.reset();
   copied = 0;
   observed.reset();
   far.reset();
@@ -289,10 +290,14 @@ BlocksPtr BlockOrder::publication(unsigned w, unsigned lane, bool release, Width
   return settled(*state.fenced[width], w, Mask{1} << lane).published(block_);
 }
 
-void BlockOrder::observe(unsigned w, unsigned lane, const BlocksPtr& seen, bool acquire, Source source) {
+void BlockOrder::observe(unsigned w, Mask lanes, const BlocksPtr& seen, bool acquire, Source source) {
   if (!seen) return;
-  each_state(w, Mask{1} << lane, warps_[w].alive, [&](LaneState& state, Mask) {
-    if (acquire && source != Source::out_of_reach) return state.now.learn(seen, block_);
+  each_state(w, lanes, warps_[w].alive, [&](LaneState& state, Mask) {
+    if (acquire && source != Source::out_of_reach) {
+      if (state.learned == seen) return;
+      state.learned = seen;
+      return state.now.learn(seen, block_);
+    }
     auto& place = source == Source::own_block     ? state.observed
                   : source == Source::other_block ? state.far
                                                   : state.narrow;

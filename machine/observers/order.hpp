@@ -47,7 +47,8 @@ inline Width width_of(Scope scope) { return scope == Scope::gpu || scope == Scop
 
 struct LaneState {
   Knowledge now;
-  Stamp copied = 0;  // the lane's own async copies with a stamp below are waited for
+  Stamp copied = 0;   // the lane's own async copies with a stamp below are waited for
+  BlocksPtr learned;  // the last that became part of `now`: a lane that polls sees the same again and again
   // Seen by strong reads, with no fence since: what the own block has released, and what others have, which takes a
   // fence of device scope. One of block scope makes `halfway` of it.
   std::shared_ptr<const Knowledge> observed, far, halfway;
@@ -110,7 +111,7 @@ class BlockOrder {
   bool has_fenced(unsigned w, Mask lanes) const;
   // After a release: later accesses are not part of it.
   void step(unsigned w) { ++warps_[w].clock; }
-  void observe(unsigned w, unsigned lane, const BlocksPtr& seen, bool acquire, Source source);
+  void observe(unsigned w, Mask lanes, const BlocksPtr& seen, bool acquire, Source source);
 
   void mbarrier(unsigned w, Mask alive, const MbarrierEvent& event);
 

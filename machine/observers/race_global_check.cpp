@@ -45,6 +45,8 @@ bool keeps(const Access* access, const Entry& entry, std::uint64_t line_address,
 void GlobalRaces::touch(const BlockOrder& order, unsigned warp, Line& line, std::uint64_t line_address,
                         const Entry& entry, const Access* access) {
   line.atomics |= entry.value_bytes;
+  line.quiet &= strong(entry.touch) && !entry.is_volatile && !entry.block_scope;
+  const bool quiet = line.quiet && (line.atomics & (line.atomics - 1)) == 0;
   if (line.touched == 0) {
     line.first = entry;
     line.touched = static_cast<std::uint8_t>(1u << static_cast<unsigned>(entry.touch));
@@ -63,9 +65,9 @@ void GlobalRaces::touch(const BlockOrder& order, unsigned warp, Line& line, std:
     each_entry(line, [&](Entry& earlier) {
       const Bytes common = earlier.bytes & entry.bytes;
       if (common == 0 || !conflicts(earlier.touch, entry.touch)) return;
-      compare(order, warp, line, line_address, entry, earlier, access);
-      if (strong(entry.touch) && writes(entry.touch) && writes(earlier.touch))
-        earlier.overwritten |= !keeps(access, entry, line_address, common);
+      if (!quiet) compare(order, warp, line, line_address, entry, earlier, access);
+      if (strong(entry.touch) && writes(entry.touch) && writes(earlier.touch) && !earlier.overwritten)
+        earlier.overwritten = !keeps(access, entry, line_address, common);
     });
   remember(order, warp, line, entry);
 }

@@ -21,7 +21,7 @@ class StrongLocations {
     BlocksPtr wide;                                           // released at device scope
     std::vector<std::pair<std::uint32_t, BlocksPtr>> narrow;  // at block scope, by the releasing block
   };
-  void observe(BlockOrder& order, unsigned warp, unsigned lane, const Location& from, bool acquire, Width width);
+  void observe(BlockOrder& order, unsigned warp, Mask lanes, const Location& from, bool acquire, Width width);
 
   std::unordered_map<std::uint64_t, Location> locations_;
 };
