@@ -119,6 +119,9 @@ struct LaunchRequest {
   std::function<void()> dependency_wait;
   // What the program's own threads do meanwhile; empty: they wait for this launch.
   std::function<HostState()> host;
+  // Called when the grid waits for the host: lets those go on that look after the launch and do not wait for it. True
+  // when there were any, or the program has called the runtime since the last time: its threads are at work.
+  std::function<bool()> release_host;
 };
 
 enum class LaunchStatus : std::uint8_t {

@@ -102,7 +102,8 @@ class PatienceWithHost {
  public:
   bool lasts(const Launching& launch, const Worker& k) {
     if (!k.host_polled || !launch.request.host) return false;
-    const HostState host = launch.request.host();
+    const bool released = launch.request.release_host && launch.request.release_host();
+    const HostState host = released ? HostState::runs : launch.request.host();
     if (host == HostState::waits) return false;
     if (host == HostState::runs) asleep_since_ = std::chrono::steady_clock::now();
     if (seconds_since(asleep_since_) > kSleepingHost) return false;

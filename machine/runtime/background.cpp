@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -57,25 +58,20 @@ struct Callers {
   }
 };
 
-// Threads that watch or have watched: one that is about to end is no thread of the program either.
+// Threads of in_background(): one that is about to end is no thread of the program either.
 struct Watchers {
   std::mutex lock;
   std::vector<int> threads;
-  std::atomic<unsigned> begun{0};
   static Watchers& instance() {
     static auto* const only = new Watchers;
     return *only;
   }
   void add(int thread) {
-    {
-      const std::lock_guard guard(lock);
-      // An ended one's number may be given to a thread of the program.
-      std::erase_if(threads,
-                    [](int old) { return access(("/proc/self/task/" + std::to_string(old)).c_str(), F_OK) != 0; });
-      threads.push_back(thread);
-    }
-    ++begun;
-    begun.notify_all();
+    const std::lock_guard guard(lock);
+    // An ended one's number may be given to a thread of the program.
+    std::erase_if(threads,
+                  [](int old) { return access(("/proc/self/task/" + std::to_string(old)).c_str(), F_OK) != 0; });
+    threads.push_back(thread);
   }
   bool has(int thread) {
     const std::lock_guard guard(lock);
@@ -107,7 +103,6 @@ bool every_other_thread_sleeps() {
 }
 
 void watch() {
-  Watchers::instance().add(gettid());
   std::uint64_t seen = calls;
   int asleep = 0;
   int silent = 0;
@@ -133,17 +128,27 @@ void watch() {
 
 }  // namespace
 
-void watch_in_background() {
-  if (watching.exchange(true)) return;
+void in_background(std::function<void()> work) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // the program's signals stay with its own threads
   // From here on everyone can tell it from the program's threads.
-  const unsigned before_it = Watchers::instance().begun;
-  std::thread(watch).detach();
-  Watchers::instance().begun.wait(before_it);
+  const auto known = std::make_shared<std::atomic<bool>>(false);
+  std::thread([known, work = std::move(work)] {
+    Watchers::instance().add(gettid());
+    *known = true;
+    known->notify_all();
+    work();
+  }).detach();
+  known->wait(false);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
+
+void watch_in_background() {
+  if (!watching.exchange(true)) in_background(watch);
+}
+
+std::uint64_t runtime_calls() { return calls; }
 
 HostState host_state() {
   return state_of_others([](int thread) {

@@ -17,6 +17,9 @@ namespace {
 // A hardware queue takes about a thousand launches before a launch call blocks.
 constexpr std::size_t kQueueDepth = 1024;
 
+// A query of a kernel that waits for the host gives it that long to go on.
+constexpr auto kBetweenQueries = std::chrono::microseconds(100);
+
 thread_local bool in_host_function = false;
 
 // A programmatic launch may begin before the kernel ahead of it has run. It does when nothing but values is looked at:
@@ -165,7 +168,7 @@ void Schedule::run(const TaskPtr& task, Lock& lock) {
       task->body(*task);
     }
     lock.lock();
-    running_ = false;
+    running_ = host_awaited_ = false;
     accept_host_memory();
   }
   const bool ran = static_cast<bool>(task->body);
@@ -210,9 +213,35 @@ void Schedule::settle(Lock& lock) {
 
 void Schedule::nudge(const TaskPtr& task, Lock& lock) {
   if (!task || task->done) return;
-  auto order = ordered_closure({task});
-  if (!order.empty()) run(order.front(), lock);
+  const auto order = ordered_closure({task});
+  const bool kernel = running_ || (!order.empty() && order.front()->told.kind == OperationKind::kernel);
+  if (kernel) watch_kernel(order.empty() ? nullptr : order.front(), lock);
+  else if (!order.empty()) run(order.front(), lock);
   drop_finished();
+}
+
+// A kernel that needs nothing of the host has run when this returns, so that a query answers the same in every run.
+void Schedule::watch_kernel(const TaskPtr& kernel, Lock& lock) {
+  ++queries_;
+  progressed_.wait(lock, [&] { return !running_ || host_awaited_; });
+  if (running_) {
+    // What the host has answered meanwhile takes time.
+    progressed_.wait_for(lock, kBetweenQueries, [&] { return !running_; });
+  } else if (kernel && !kernel->done) {
+    in_background([this, kernel] {
+      Lock own(state_mutex());
+      run(kernel, own);
+    });
+    progressed_.wait(lock, [&] { return kernel->done || (running_ && host_awaited_); });
+  }
+  --queries_;
+}
+
+bool Schedule::release_queries() {
+  const Lock lock(state_mutex());
+  host_awaited_ = true;
+  progressed_.notify_all();
+  return queries_ != 0;
 }
 
 void Schedule::drain_at_exit(Lock& lock) {

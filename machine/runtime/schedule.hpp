@@ -65,8 +65,12 @@ class Schedule {
   // has run. Nothing else of the schedule moves meanwhile.
   void run_inside(const TaskPtr& earlier);
 
-  // One ready piece of what the task needs, without waiting: the polling calls make progress by it.
+  // One ready piece of what the task needs: the polling calls make progress by it. A kernel that waits for the host is
+  // left running in the background.
   void nudge(const TaskPtr& task, Lock& lock);
+
+  // The running kernel waits for the host: polling calls return. True when one has waited for it. State lock not held.
+  bool release_queries();
 
   // The process ends: pending host functions are dropped, the rest runs, so that its faults are seen.
   void drain_at_exit(Lock& lock);
@@ -77,12 +81,15 @@ class Schedule {
  private:
   std::vector<TaskPtr> ordered_closure(const std::vector<TaskPtr>& targets);
   void run(const TaskPtr& task, Lock& lock);
+  void watch_kernel(const TaskPtr& kernel, Lock& lock);
   void drop_finished();
 
   std::vector<TaskPtr> pending_;
   std::map<std::uint64_t, std::vector<std::uint64_t>> last_on_stream_;  // ids that a device-wide wait joins
   std::condition_variable progressed_;
   bool running_ = false;
+  bool host_awaited_ = false;  // the running kernel cannot go on without the host
+  unsigned queries_ = 0;       // polling calls that wait for the running kernel
   std::uint64_t walk_ = 0;
   std::uint64_t submitted_ = 0;
   std::mt19937_64 random_;

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <exception>
 #include <new>
+#include <utility>
 
 #include "memory/address_space.hpp"
 #include "memory/graph_memory.hpp"
@@ -109,6 +110,10 @@ void launch_kernel(const KernelWork& work, const Task& task) {
   request.cooperative = work.cooperative;
   request.operation = operation.id;
   request.host = host_state;
+  request.release_host = [calls = runtime_calls()]() mutable {
+    const bool calls_on = runtime_calls() != std::exchange(calls, runtime_calls());
+    return schedule().release_queries() || calls_on;
+  };
   request.heap_bytes = device_limit(cudaLimitMallocHeapSize);
   request.stack_bytes = static_cast<std::uint32_t>(device_limit(cudaLimitStackSize));
   Stopwatch watch;
