@@ -164,7 +164,7 @@ def test_waits_for_a_time_end(tmp_path: Path, seed: int) -> None:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("called", [False, True])
 def test_a_lock_of_each_lane_is_soon_had(tmp_path: Path, seed: int, called: bool) -> None:
-    """Lanes that spin at a lower counter, or deeper in a call, starve the lane of their warp with the lock."""
+    """Lanes that spin at a lower counter, or deeper in a call, starve the lane that has the lock."""
     functions = """
       .func (.reg .u32 %v) swap(.reg .u64 %a, .reg .u32 %n) { atom.global.exch.b32 %v, [%a], %n; ret; }
       .func drop(.reg .u64 %a) { st.release.gpu.global.u32 [%a], 0; ret; }
