@@ -16,3 +16,5 @@ def test_tool_names() -> None:
     assert with_tools(ProgramOptions(), ["racecheck", "memcheck"]).tools == ("memcheck", "racecheck")
     with pytest.raises(ValueError, match="--tool racechek"):
         with_tools(ProgramOptions(), ["racechek"])
+    with pytest.raises(ValueError, match="no other --tool"):
+        with_tools(ProgramOptions(), ["all", "none"])

@@ -169,4 +169,4 @@ def test_an_unknown_architecture_is_not_available() -> None:
     """Fault: a typing error is found after minutes of work."""
     answer = CpuDevice("sm_75").available()
     assert not answer.ok
-    assert "sm_80, sm_90" in answer.reason
+    assert "sm_80, sm_90, sm_90a" in answer.reason

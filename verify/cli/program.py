@@ -148,6 +148,8 @@ def with_tools(options: ProgramOptions, names: Sequence[str]) -> ProgramOptions:
     for name in names:
         if name not in (*MACHINE_CHECKS, "all", "none"):
             raise ValueError(f"--tool {name}: is not one of {', '.join(PROGRAM_TOOLS)}, all, none")
+    if "none" in names and set(names) != {"none"}:
+        raise ValueError("--tool none: only runs the program, so no other --tool can be given with it")
     every = "all" in names or not names
     tools = PROGRAM_TOOLS if every else tuple(check for check in MACHINE_CHECKS if check in names)
     return replace(options, tools=tools)

@@ -37,7 +37,7 @@ from verify.toolchain.machine_build import machine_library
 from verify.toolchain.machine_sources import MachineBuildError
 from verify.toolchain.toolchain import find_toolchain
 
-MULTIPROCESSORS = {"sm_80": 108, "sm_90": 132}
+MULTIPROCESSORS = {"sm_80": 108, "sm_90": 132, "sm_90a": 132}
 """As reported by machine/runtime/limits.cpp: a launcher's split count must not depend on the host."""
 
 SEED, ALSO, ROW_BYTES = "seed", "tools", "row_bytes"

@@ -24,6 +24,7 @@ from verify.system.exit_code import ExitCode
 from verify.system.progress import Progress
 from verify.toolchain.cache import cached, digest
 from verify.toolchain.compile import (
+    BuildError,
     Command,
     compile_folder,
     plain_source,
@@ -33,7 +34,8 @@ from verify.toolchain.compile import (
 from verify.toolchain.machine_build import LIBRARY, machine_library
 from verify.toolchain.toolchain import Toolchain, find_toolchain
 
-ARCHITECTURES = ("sm_80", "sm_90")
+ARCHITECTURES = ("sm_80", "sm_90", "sm_90a")
+"""What the CPU device can be; sm_90a is sm_90 for code that is compiled for it alone (``setmaxnreg``)."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ def machine_environment(
     unpacked = unpack(facts.fat_binaries) if facts is not None else None
     lines = {
         "program": name,
-        "arch": options.architecture,
+        "arch": options.architecture.removesuffix("a"),
         "tools": ",".join(options.tools) or "none",
         "seed": options.seed,
         "strict": int(options.strict),
@@ -164,8 +166,9 @@ def machine_environment(
 
 def check_program(facts: ProgramFile, architecture: str) -> None:
     """Raise RefusedError, with the flags that fix it, for a program that the CPU device cannot run."""
-    number = int(architecture.removeprefix("sm_"))
-    ptx_flags = f"-gencode arch=compute_{number},code=compute_{number}"
+    name = architecture.removeprefix("sm_")
+    number = int(name.removesuffix("a"))
+    ptx_flags = f"-gencode arch=compute_{name},code=compute_{name}"
     if not facts.fat_binaries:
         return  # a program without device code of its own may still load modules
     if facts.runtime is None:
@@ -231,7 +234,12 @@ def compile_program(
         def build(entry: Path) -> None:
             if progress is not None:
                 progress(f"{source.name}: compiling for {architecture}")
-            run_compiler(command, folder, tools, source.name)
+            try:
+                run_compiler(command, folder, tools, source.name)
+            except BuildError as error:
+                if architecture != "sm_90" or "not supported on .target 'sm_90'" not in str(error):
+                    raise
+                raise BuildError(f"{error}\nsm_90a supports more instructions: give --arch sm_90a") from None
             shutil.copy(folder / "program", entry / "program")
 
         entry, _ = cached("program", digest([*texts, *map(str, command), tools.identity]), build)
