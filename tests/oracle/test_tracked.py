@@ -120,6 +120,15 @@ def test_exact_sums_have_no_bound_and_inexact_ones_have_one() -> None:
     assert not (t.exact(1.0) + 2.0**-30).is_exact
 
 
+def test_a_dot_product_names_shapes_that_do_not_broadcast() -> None:
+    """Fault: dot taken for a matrix product ends in an error of NumPy that names neither argument."""
+    rows, columns = t.exact(np.ones((2, 3))), t.exact(np.ones((3, 4)))
+    with pytest.raises(ValueError, match=r"dot: the shapes \(2, 3\) and \(3, 4\)"):
+        t.dot(rows, columns)
+    wide = t.dot(t.exact(np.ones((2, 1, 3))), t.exact(np.ones((1, 4, 3))))
+    assert wide.value.tolist() == [[3.0] * 4] * 2
+
+
 def test_the_grid_is_the_lowest_bit_of_any_value() -> None:
     """Fault: an exponent that is off by one, and zeros that spoil the minimum."""
     assert t.grid(np.array([0.0, 3.0, 8.0]), 0) == 0

@@ -35,7 +35,19 @@ def total(x: Tracked, axis: int, depth: int | None = None, arithmetic: Arithmeti
 def dot(
     a: Tracked, b: Tracked, axis: int = -1, depth: int | None = None, arithmetic: Arithmetic = F32
 ) -> Tracked:
-    """sum(a * b) along an axis with products and sums in one precision, fused or not; see :func:`total`."""
+    """sum(a * b) along an axis: of shapes that broadcast, no matrix product; see :func:`total`.
+
+    Products and sums are in one precision, fused or not. The result has the broadcast shape without ``axis``.
+    For ``[m, k]`` and ``[n, k]`` to ``[m, n]`` call ``dot(a[:, None, :], b[None, :, :])``. Raises
+    ValueError for shapes that do not broadcast.
+    """
+    try:
+        np.broadcast_shapes(a.shape, b.shape)
+    except ValueError:
+        raise ValueError(
+            f"dot: the shapes {a.shape} and {b.shape} do not broadcast; it multiplies element by element and "
+            "sums along one axis"
+        ) from None
     product = a.value * b.value
     carried = np.abs(a.value) * b.bound + np.abs(b.value) * a.bound + a.bound * b.bound
     magnitude, brought = np.abs(product).sum(axis), carried.sum(axis)
