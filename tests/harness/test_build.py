@@ -147,7 +147,7 @@ def test_a_file_that_changes_while_it_is_compiled_is_not_kept(
     header = tmp_path / "guarded.cuh"
     edited = header.read_text() + "int edited;"
     monkeypatch.setattr("verify.harness.build._compile", lambda *_: header.write_text(edited))
-    with pytest.raises(BuildError, match="changed while it was compiled"):
+    with pytest.raises(BuildError, match="changed during the compile"):
         build_harness(replace(GUARDED, directory=tmp_path), "sm_90", lambda _: None)
 
 
