@@ -12,8 +12,8 @@ from verify.contract.hypothesis import Hypothesis, Prediction
 from verify.diagnosis.evidence import Evidence
 from verify.diagnosis.general import general_hypotheses
 
-SECONDS = 2.0
-"""What one diagnosis may take, give or take one prediction."""
+SECONDS = 3.0
+"""Processor time that one diagnosis may take, give or take one prediction."""
 
 _FEWEST_BITS = 8.0
 """Evidence without which nothing is said at all."""
@@ -57,16 +57,16 @@ class Diagnosis:
 
 @dataclass
 class _Survivor:
-    """A fault that all runs agree with. given: its values, run by run, None where it predicts nothing."""
+    """A fault that all runs agree with. given: its values by run."""
 
     name: str
     says: str
     bits: float
-    given: list[Mapping[str, np.ndarray] | None]
+    given: Mapping[int, Mapping[str, np.ndarray]]
 
     def same_numbers(self, other: _Survivor) -> bool:
         """Whether no run can distinguish the two."""
-        return all(_alike(a, b) for a, b in zip(self.given, other.given, strict=True))
+        return all(_alike(given, other.given[run]) for run, given in self.given.items())
 
 
 def diagnose(runs: Sequence[Evidence], seconds: float = SECONDS) -> Diagnosis | None:
@@ -78,18 +78,18 @@ def diagnose(runs: Sequence[Evidence], seconds: float = SECONDS) -> Diagnosis | 
     failing = [run for run in runs if run.fails]
     if not failing:
         return None
-    rest = [run for run in runs if run is not failing[0]]
-    ends = time.monotonic() + seconds
+    ends = time.thread_time() + seconds
     found: list[_Survivor] = []
     tried, whole = 0, True
-    for hypothesis, prediction in _predictions(failing[0]):
-        if time.monotonic() > ends:
+    for hypothesis, prediction, first in _predictions(failing):
+        if time.thread_time() > ends:
             whole = False
             break
         tried += 1
         if any(s.says == prediction.says for s in found):
             continue
-        if (survivor := _tested(hypothesis, prediction, failing[0], rest)) is not None:
+        rest = [run for run in runs if run is not first]
+        if (survivor := _tested(hypothesis, prediction, first, rest)) is not None:
             found.append(survivor)
     groups: list[list[_Survivor]] = []
     for survivor in found:
@@ -110,16 +110,18 @@ def _tested(
 ) -> _Survivor | None:
     """The fault, if all runs agree with it. A run that fails must do so for this fault."""
     bits, patterns = _bits(first, prediction)
-    given: list[Mapping[str, np.ndarray] | None] = [prediction.values if bits > -np.inf else None]
+    if bits == -np.inf:
+        return None
+    given = {id(first): {**first.case.reference, **prediction.values}}
     for run in rest:
-        if bits == -np.inf:
-            return None
         there = _elsewhere(hypothesis, prediction, run)
         if there is None and run.fails:
             return None
         own = _bits(run, there) if there is not None else (0.0, 0.0)
         bits, patterns = bits + own[0], patterns + own[1]
-        given.append(None if there is None else there.values)
+        if bits == -np.inf:
+            return None
+        given[id(run)] = {**run.case.reference, **(there.values if there is not None else {})}
     bits += min(patterns, _PATTERN_BITS)
     return _Survivor(hypothesis.name, prediction.says, bits, given) if bits >= _FEWEST_BITS else None
 
@@ -134,20 +136,31 @@ def _elsewhere(hypothesis: Hypothesis, prediction: Prediction, run: Evidence) ->
         return None
 
 
-def _alike(a: Mapping[str, np.ndarray] | None, b: Mapping[str, np.ndarray] | None) -> bool:
-    if a is None or b is None or a.keys() != b.keys():
-        return a is b
-    return all(
-        np.shape(a[n]) == np.shape(b[n]) and np.allclose(a[n], b[n], rtol=_ALIKE, atol=0, equal_nan=True)
-        for n in a
-    )
+def _alike(a: Mapping[str, np.ndarray], b: Mapping[str, np.ndarray]) -> bool:
+    return all(_close(np.asarray(a[n]), np.asarray(b[n])) for n in a)
 
 
-def _predictions(run: Evidence) -> Iterator[tuple[Hypothesis, Prediction]]:
-    """Those of the contract's own hypotheses first."""
-    for hypothesis in (*run.case.contract.hypotheses, _STALE, *general_hypotheses()):
-        for prediction in _predicted(hypothesis, run):
-            yield hypothesis, prediction
+def _close(a: np.ndarray, b: np.ndarray) -> bool:
+    """Of float64 sums in two orders: relative to the largest of them."""
+    largest = np.abs(a[np.isfinite(a)]).max(initial=0.0)
+    return a.shape == b.shape and np.allclose(a, b, rtol=_ALIKE, atol=_ALIKE * largest, equal_nan=True)
+
+
+def _predictions(failing: Sequence[Evidence]) -> Iterator[tuple[Hypothesis, Prediction, Evidence]]:
+    """Those of the contract's own hypotheses first, each with the run that it was made from.
+
+    What is solved for is solved for in the run with the most wrong elements as well: the first one may have
+    too few to tell.
+    """
+    first, richest = failing[0], max(failing, key=lambda run: run.wrong_elements)
+    own = first.case.contract.hypotheses
+    for hypothesis in (*own, _STALE, *general_hypotheses()):
+        for prediction in _predicted(hypothesis, first):
+            yield hypothesis, prediction, first
+        if richest is not first and hypothesis in own:
+            for prediction in _predicted(hypothesis, richest):
+                if prediction.elsewhere is not None:
+                    yield hypothesis, prediction, richest
 
 
 _STALE = Hypothesis("stale", lambda case, seen: [])

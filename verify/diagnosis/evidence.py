@@ -23,8 +23,8 @@ _GROWTH = 4.0
 """Bounds of the right result that values without bounds of their own may be off by."""
 
 _FLOOR = 2.0**-18
-"""Error that such values may have, relative to themselves or to the median of all: they were not tracked
-through the kernel's roundings."""
+"""Error that such values may have, relative to their row's largest or the median of all: they were not
+tracked through the kernel's roundings."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,11 @@ class Evidence:
     def fails(self) -> bool:
         """Whether any element is wrong."""
         return any(mask.any() for mask in self.wrong.values())
+
+    @property
+    def wrong_elements(self) -> int:
+        """How many elements are wrong and numbers."""
+        return sum(int((mask & np.isfinite(self.seen[name])).sum()) for name, mask in self.wrong.items())
 
     @cached_property
     def _probe(self) -> dict[str, tuple[np.ndarray, ...]]:
@@ -140,7 +145,12 @@ class Evidence:
                 bound = np.where(bound == 0, bound.max(initial=0.0), bound)
             with np.errstate(invalid="ignore"):
                 relative = 2.0**-45 if quantity.exact and unit == 0.0 else _FLOOR
-                own = unit * np.abs(value) + relative * np.maximum(np.abs(value), sizes[0])
+                size = np.maximum(np.abs(value), sizes[0])
+                if value.ndim > 1 and not quantity.exact:
+                    size = np.maximum(
+                        size, np.where(np.isfinite(value), np.abs(value), 0.0).max(-1, keepdims=True)
+                    )
+                own = unit * np.abs(value) + relative * size
             found[name] = _GROWTH * growth * bound + np.where(np.isfinite(own), own, 0.0)
         return found
 

@@ -38,7 +38,8 @@ def values(case: Case, seen: Mapping[str, np.ndarray]) -> Iterator[Prediction]:
         mask = np.broadcast_to(case.live(buffer.name), case.shape(buffer))
         nan = np.isnan(x) & np.repeat(mask, fmt.packed, axis=-1)
         if nan.any():
-            sign = np.where(np.signbit(x), -1.0, 1.0)
+            bits = case.arrays[buffer.name].view(fmt.dtype)
+            sign = np.where(bits >> (fmt.bits - 1) & fmt.signed, -1.0, 1.0)
             ways["taken for infinity where NaN"] = np.where(nan, np.inf, x)
             ways["taken for the largest number where NaN"] = np.where(nan, sign * fmt.max_finite, x)
             ways["taken for 0 where NaN"] = np.where(nan, 0.0, x)

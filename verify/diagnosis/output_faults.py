@@ -55,12 +55,12 @@ def _written_otherwise(case: Case, buffer: Buffer, value: np.ndarray) -> Iterato
             f"{buffer.name} written with {words}", {buffer.name: np.where(found, value[index], np.nan)}
         )
     if case.dtype(buffer) == "f32":
-        halves = []
+        halves, pattern = [], np.frombuffer(fill_table("f32", "nan"), np.uint16)
         for half in (0, 1):
             found, index = elements_at(2 * own + half, shape, strides)
             bits = encode("bf16", value)[index].astype(np.uint32)
-            halves.append(np.where(found, bits, fill_table("f32", "nan")[2 * half]))
-        pairs = (halves[0] | halves[1] << np.uint32(16)).astype(np.uint32)
+            halves.append(np.where(found, bits, pattern[half]).astype(np.uint32))
+        pairs = halves[0] | halves[1] << 16
         yield Prediction(
             f"{buffer.name} written as bf16, two to an element", {buffer.name: decode("f32", pairs)}
         )

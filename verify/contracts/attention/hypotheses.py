@@ -14,6 +14,7 @@ from verify.contract.model import Case
 from verify.contracts.attention.faulty import (
     LN2,
     Faulty,
+    attend,
     even_parts,
     merge_in_lanes,
     online,
@@ -209,11 +210,29 @@ def softmax(case: Case, seen: Seen) -> Iterator[Prediction]:
         "the weights rounded to f16 before the product with V",
         Faulty(attend=online(stored=partial(round_to, "f16"))),
     )
+    scale = softmax_scale(case)
+    for words, other in (("1 / sqrt(D)", case["D"] ** -0.5), ("1", 1.0), ("1 / D", 1.0 / case["D"])):
+        if not np.isclose(other, scale, rtol=1e-6):
+            yield _says(
+                case,
+                f"the softmax scale taken for {words}, whatever is given",
+                Faulty(
+                    attend=partial(_scaled, float(np.float32(other))),
+                    merge=merge_in_lanes(1, other / scale, other / scale),
+                    merged=_filled,
+                ),
+            )
     held = seen["partial_lse"][np.isfinite(seen["partial_lse"])] if "partial_lse" in seen else np.zeros(0)
     for start in {-1e4, -1e5, -1e9, 0.0, -65504.0, -1e30, *np.unique(held)[:2].tolist()}:
         yield _says(
             case, f"the running maximum starting at {start:g}", Faulty(attend=online(first_top=float(start)))
         )
+
+
+def _scaled(
+    other: float, scores: np.ndarray, v: np.ndarray, scale: float, tile: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return attend(scores, v, other, tile)
 
 
 def cache(case: Case, seen: Seen) -> Iterator[Prediction]:

@@ -7,7 +7,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from verify.contract.formats import round_to
+from verify.contract.formats import FORMATS, round_to
 from verify.contract.hypothesis import Hypothesis, Prediction
 from verify.contract.model import Case
 from verify.contracts.matvec.reference import Product, fp4_product, fp8_product
@@ -135,6 +135,7 @@ def places(of: Of, case: Case, seen: Seen) -> Iterator[Prediction]:
     for words, which in of_word.items():
         yield _says(of, case, f"the sign of {words} lost", partial(_unsigned, which))
         yield _says(of, case, f"the sign of {words} turned", partial(_turned, which))
+        yield _says(of, case, f"{words} flushed to 0 where subnormal", partial(_flushed, which))
         for bit in (1, 2, 4):
             if words != "all weights" and not (bit == 4 or "four" in words or bit == 2):
                 continue
@@ -155,6 +156,13 @@ Which = Callable[[np.ndarray], np.ndarray]
 def _unsigned(which: Which, case: Case, product: Product) -> np.ndarray:
     k = np.arange(product.x.shape[1])
     weights = np.where(which(k), np.abs(product.weights), product.weights)
+    return product.x[:, None] * (weights * product.scales)[None]
+
+
+def _flushed(which: Which, case: Case, product: Product) -> np.ndarray:
+    k = np.arange(product.x.shape[1])
+    least = FORMATS[case.dtype(case.contract.buffer("weights"))].smallest_normal
+    weights = np.where(which(k) & (np.abs(product.weights) < least), 0.0, product.weights)
     return product.x[:, None] * (weights * product.scales)[None]
 
 
@@ -236,6 +244,7 @@ def scales(of: Of, case: Case, seen: Seen) -> Iterator[Prediction]:
             yield _says(of, case, words, partial(_with_all_scales, groups))
     yield _says(of, case, "the power of two of a group's activations not taken back", _power_left)
     yield _says(of, case, "the sums of groups in half precision", _half_sums)
+    yield _says(of, case, "NaN scales taken for infinity", _infinite_scales)
 
 
 def _with_all_scales(groups: int, case: Case, product: Product) -> np.ndarray:
@@ -251,6 +260,13 @@ def _power_left(case: Case, product: Product) -> np.ndarray:
     exponent = np.maximum(np.frexp(largest)[1] - 1, -112)
     lost = np.repeat(np.ldexp(1.0, -exponent), case["group"], axis=1)
     return _terms(product) * lost[:, None]
+
+
+def _infinite_scales(case: Case, product: Product) -> np.ndarray:
+    raw = product.x[:, None] * product.weights[None]
+    sums = raw.reshape(*raw.shape[:2], -1, case["group"]).sum(-1)
+    own = product.scales[None, :, :: case["group"]]
+    return sums * np.where(np.isnan(own), np.inf, own)
 
 
 def _half_sums(case: Case, product: Product) -> np.ndarray:
