@@ -155,9 +155,11 @@ LaunchResult launch(const LaunchRequest& request, const Options& options, Observ
   if (!request.params.empty())
     std::memcpy(reinterpret_cast<void*>(params->base), request.params.data(),
                 std::min(request.params.size(), param_bytes));
-  // The barrier of a cooperative grid: a zeroed word that %envreg1 and %envreg2 point at.
-  const Object* workspace =
-      program->grid_sync ? space.allocate(ObjectKind::param, 256, 512, "grid barrier", request.operation) : nullptr;
+  // The barrier of a cooperative grid: a zeroed word that %envreg1 and %envreg2 point at. Other grids have none, and
+  // grid.sync() traps.
+  const Object* workspace = program->grid_sync && request.cooperative
+                                ? space.allocate(ObjectKind::param, 256, 512, "grid barrier", request.operation)
+                                : nullptr;
 
   Launching now{request, options, *program, observer, {}, reinterpret_cast<std::byte*>(params->base)};
   now.grid_workspace = workspace != nullptr ? workspace->base : 0;

@@ -65,6 +65,10 @@ const Inst* trap(const Inst& i, Warp& w, Mask mask) {
   if (w.observer != nullptr) {
     FaultEvent e;
     e.fault = breakpoint ? Fault::breakpoint : Fault::trap;
+    if (!breakpoint && w.worker->program->grid_sync && !w.worker->launch->cooperative)
+      e.detail =
+          "the kernel calls grid.sync(), which traps outside a cooperative launch: launch it by "
+          "cudaLaunchCooperativeKernel, or with cudaLaunchAttributeCooperative";
     e.lanes = lanes;
     w.observer->fault(w.point(i, lanes), e);
   }

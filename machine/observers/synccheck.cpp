@@ -88,7 +88,7 @@ void report_fault(Sink& sink, const LaunchInfo& launch, const WarpPoint& point, 
   f.level = words.level;
   f.kind = words.kind;
   f.message = event.detail.empty() ? std::string(words.kind) : one_line(event.detail);
-  f.remedy = words.remedy;
+  if (event.fault != Fault::trap || event.detail.empty()) f.remedy = words.remedy;
   const unsigned lane = event.lanes != 0 ? static_cast<unsigned>(std::countr_zero(event.lanes)) : 0;
   if (event.address && event.lanes != 0) {
     const std::uint64_t address = event.address[lane];
