@@ -53,6 +53,7 @@ class ChunkCheck {
   void global(const WarpPoint&, const Access&, const Extent&) {}
   void shared(const WarpPoint&, const Access&, const Extent&) {}
   void local(const WarpPoint&, const Access&, const Extent&) {}
+  void constant(const WarpPoint&, const Access&, const Extent&) {}  // a load by ld.const
 
   void barrier_arrive(const WarpPoint&, const BarrierArrival&) {}
   void barrier_release(const BlockInfo&, const BarrierRelease&) {}

@@ -70,6 +70,9 @@ class CheckSet final : public Checks {
   void heap_unregistered(std::uint64_t base) override { regions_.remove_heap(base); }
   void region_registered(std::uint64_t base, std::uint64_t bytes) override { regions_.add(base, bytes); }
   void region_unregistered(std::uint64_t base) override { regions_.remove(base); }
+  void begins_early(std::uint64_t operation) override {
+    if (options_.racecheck) operations_.begins_early(operation);
+  }
   void named(std::uint64_t base, const std::string& name) override { AddressSpace::instance().rename(base, name); }
 
  private:
@@ -130,6 +133,7 @@ bool CheckSet::join(std::span<const std::unique_ptr<Observer>> chunks) {
     apart = chunk.racecheck().apart() && apart;
     if (apart) apart = footprint.pages.absorb(chunk.pages());
     if (chunk.racecheck().hurries()) footprint.settles = false;
+    footprint.constants.absorb(chunk.racecheck().constant_pages());
     if (apart && waits_) {
       footprint.early.absorb(chunk.racecheck().early_pages());
       footprint.read_only.absorb(chunk.racecheck().read_only_pages());
@@ -152,21 +156,51 @@ bool CheckSet::join(std::span<const std::unique_ptr<Observer>> chunks) {
     remember_written(footprint.pages);
     for (const auto& each : chunks) chunk_of(each).initcheck().hand_over(kept_);
   }
-  if (options_.racecheck) operations_.launched(launch_.operation, std::move(footprint));
+  if (options_.racecheck) {
+    if (auto finding = written_constant(footprint)) report_.add(std::move(*finding));
+    footprint.pages.absorb(footprint.constants);
+    operations_.launched(launch_.operation, std::move(footprint));
+  }
   return true;
 }
 
+// How wide the stores of a launch are, by the pages that they write.
+class PageWidths {
+ public:
+  explicit PageWidths(const LaunchInfo& launch) : launch_(launch) {}
+
+  StoreWidth of(const Page& page) {
+    StoreWidth widest;
+    for (unsigned i = 0; i < page.trace_count; ++i)
+      if (writes(page.traces[i].touch)) widest.widen(by(page.traces[i].pc));
+    // A full summary may lack some.
+    if (page.trace_count == page.traces.size()) widest.widen(unknown());
+    return widest;
+  }
+
+ private:
+  StoreWidth unknown() const { return {launch_.stores.global, kWidestAccess}; }
+  const StoreWidth& by(std::uint32_t pc) {
+    const auto [at, fresh] = known_.try_emplace(pc);
+    if (fresh) at->second = store_width(launch_.kernel->location(pc).text).value_or(unknown());
+    return at->second;
+  }
+
+  const LaunchInfo& launch_;
+  std::unordered_map<std::uint32_t, StoreWidth> known_;
+};
+
 void CheckSet::remember_written(const PageMap& pages) {
+  PageWidths widths(launch_);
   const Object* object = nullptr;
   for (const Page* page : pages.all()) {
     const std::uint64_t address = page->number << kPageShift;
     if (!ArenaBits::covers(address) || (!page->marks.changed() && !page->undefined)) continue;
     if (const Object* here = AddressSpace::instance().find(address); here != object && here != nullptr) {
       object = here;
-      unsigned& widest = kept_.widest[object->id];
-      widest = std::max<unsigned>(widest, launch_.stores.global);
       if (launch_.stores.strides != 0) kept_.strides[object->id] |= launch_.stores.strides;
     }
+    if (object != nullptr) kept_.widest[object->id].widen(widths.of(*page));
     std::uint64_t* words = written_.words() + (address - kArenaBase) / 64;
     for (unsigned w = 0; w < kPageWords; ++w) {
       const std::uint64_t undefined = page->undefined ? (*page->undefined)[w] : 0;

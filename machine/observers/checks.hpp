@@ -20,6 +20,8 @@ class Checks : public Observer {
   virtual void heap_unregistered(std::uint64_t base) = 0;
   virtual void region_registered(std::uint64_t base, std::uint64_t bytes) = 0;
   virtual void region_unregistered(std::uint64_t base) = 0;
+  // A kernel that is about to begin was launched programmatically: its predecessor on the stream has yet to end.
+  virtual void begins_early(std::uint64_t operation) = 0;
   // The program's name for an allocation, used in messages.
   virtual void named(std::uint64_t base, const std::string& name) = 0;
 };

@@ -60,8 +60,12 @@ Mask Chunk::access(const WarpPoint& point, const Access& a) {
       if (on == 0) return on;
       observe(a, on, extent, [&](auto& check, const Access& part, const Extent& e) { check.local(point, part, e); });
       return on;
-    case Space::param:
-    case Space::constant: return on & admitted([&](auto& check) { return check.admit_global(point, a, extent); });
+    case Space::param: return on & admitted([&](auto& check) { return check.admit_global(point, a, extent); });
+    case Space::constant:
+      on &= admitted([&](auto& check) { return check.admit_global(point, a, extent); });
+      if (on == 0) return on;
+      observe(a, on, extent, [&](auto& check, const Access& part, const Extent& e) { check.constant(point, part, e); });
+      return on;
   }
   return on;
 }

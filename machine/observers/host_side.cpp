@@ -13,13 +13,13 @@ namespace machine::checks {
 
 void HostSide::begin(const Operation& operation) {
   current_ = operation;
-  source_.reset();
+  unwritten_.clear();
+  arrived_ = 0;
   sources_.clear();
 }
 
 void HostSide::end(const Operation&) {
-  if (source_) copied_to_host(*source_);
-  source_.reset();
+  for (; arrived_ < unwritten_.size(); ++arrived_) copied_to_host(unwritten_[arrived_]);
 }
 
 void HostSide::invalid(AccessKind kind, std::uint64_t address, std::uint64_t bytes, const Object* object,
@@ -64,9 +64,11 @@ bool HostSide::access(std::uint64_t operation, AccessKind kind, std::uint64_t ad
     }
   }
   if (!options_.initcheck || current_.id != operation) return true;
-  if (!writes) source_ = object->kind == ObjectKind::global ? std::optional(range) : std::nullopt;
-  else if (ArenaBits::covers(address)) copied_to_device(range);
-  else source_.reset();
+  if (!writes) {
+    if (object->kind == ObjectKind::global) unwritten_.push_back(range);
+  } else if (object->kind != ObjectKind::pinned && object->kind != ObjectKind::registered) {
+    copied_to_device(range, arrived_ < unwritten_.size() ? &unwritten_[arrived_++] : nullptr);
+  }
   return true;
 }
 
@@ -92,11 +94,11 @@ void HostSide::check_overlap(const Range& to) {
 }
 
 // What is copied from device memory brings its unwritten bytes along; what comes from the host is written.
-void HostSide::copied_to_device(const Range& to) {
-  const bool same_size = source_ && source_->bytes * source_->rows == to.bytes * to.rows;
+void HostSide::copied_to_device(const Range& to, const Range* brought) {
+  const bool same_size = brought && brought->bytes * brought->rows == to.bytes * to.rows;
   for (std::uint64_t row = 0; row < to.rows; ++row) written_.set(to.address + row * to.pitch, to.bytes);
   if (same_size) {
-    const Range& from = *source_;
+    const Range& from = *brought;
     const Object *from_object = AddressSpace::instance().find(from.address),
                  *to_object = AddressSpace::instance().find(to.address);
     bool all = true;
@@ -112,18 +114,20 @@ void HostSide::copied_to_device(const Range& to) {
       if (const auto at = kept_.stored.find(Kept::granule(source)); at != kept_.stored.end())
         kept_.stored[Kept::granule(there)] = at->second;
       if (from_object != nullptr && to_object != nullptr)
-        kept_.widest[to_object->id] = std::max(kept_.widest[to_object->id], kept_.widest[from_object->id]);
+        kept_.widest[to_object->id].widen(kept_.widest[from_object->id]);
     }
   }
-  source_.reset();
 }
 
-// The widest element that a kernel stored there, or where undefined values that were copied there come from.
-unsigned HostSide::widest_at(std::uint64_t address) const {
+// Of what kernels stored there, or where undefined values that were copied there come from.
+StoreWidth HostSide::widest_at(std::uint64_t address) const {
   const Object* object = AddressSpace::instance().find(address);
   const auto known = kept_.widest.find(object ? object->id : 0);
   const KeptOrigin* origin = kept_.origin_at(address);
-  return std::max(known == kept_.widest.end() ? 0 : known->second, origin ? origin->widest : 0);
+  StoreWidth widest = origin ? origin->widest : StoreWidth{};
+  if (known == kept_.widest.end()) return widest;
+  widest.widen(known->second);
+  return widest;
 }
 
 bool HostSide::is_computed(std::uint64_t address) const {
@@ -166,17 +170,31 @@ struct Hole {
   std::uint64_t address, offset, bytes;
 };
 
-// Whether the same holes come again at one distance from the beginning to the end, as the padding of an array of
-// structs does.
-bool recurs(const std::vector<Hole>& holes, std::uint64_t all) {
+// Holes that a struct has between two members, or at its end, are shorter than the alignment of what follows.
+bool aligns(const Hole& hole, unsigned width) {
+  const std::uint64_t end = hole.address + hole.bytes;
+  return hole.bytes < std::min<std::uint64_t>(width, end & -end);
+}
+
+// The distance at which the same holes come again from the beginning to the end, as the padding of an array of structs
+// does; 0: they do not.
+std::uint64_t period_of(const std::vector<Hole>& holes, std::uint64_t all) {
   for (std::size_t step = 1; step <= 4 && step < holes.size(); ++step) {
     const std::uint64_t period = holes[step].offset - holes[0].offset;
     bool same = holes[0].offset < period && all % period == 0 && holes.size() == all / period * step;
     for (std::size_t k = 0; same && k + step < holes.size(); ++k)
       same = holes[k + step].offset - holes[k].offset == period && holes[k + step].bytes == holes[k].bytes;
-    if (same) return true;
+    if (same) return period;
   }
-  return false;
+  return 0;
+}
+
+// Whether a hole that comes again at that distance can be padding: no whole elements, or what a wider store behind it
+// must be aligned for, or the smaller half of a struct that is aligned beyond its members, at its end.
+bool pads(const Hole& hole, std::uint64_t period, const StoreWidth& stored) {
+  if (stored.element == 0 || hole.address % stored.element != 0 || hole.bytes % stored.element != 0) return true;
+  const bool at_end = (hole.offset + hole.bytes) % period == 0;
+  return aligns(hole, stored.access) || (at_end && hole.bytes < (period & -period) && 2 * hole.bytes < period);
 }
 
 }  // namespace
@@ -194,14 +212,14 @@ bool end_structs(const std::vector<Hole>& holes, std::uint64_t all, std::uint64_
 }
 
 // A hole is reported unless it can be the padding of a struct. That is shorter than the alignment which makes it: than
-// an element that was stored there; or, where the struct itself is aligned, it recurs with every struct, and is short
-// or its end.
+// an element that was stored there; or it recurs with every struct and is no element that the kernel left out; or it is
+// the larger half of every struct.
 void HostSide::copied_to_host(const Range& from) {
   std::vector<Hole> holes, wide;  // those that may be padding because they recur; those that are none
   const auto add = [&](const Hole& h) {
     if (h.bytes == 0) return;
     if (h.bytes >= kPadding || is_computed(h.address)) wide.push_back(h);
-    else if (h.bytes >= widest_at(h.address)) holes.push_back(h);
+    else if (!aligns(h, widest_at(h.address).element)) holes.push_back(h);
   };
   Hole open{from.address, 0, 0};
   std::uint64_t next = from.address;  // where the bytes looked at end
@@ -225,7 +243,9 @@ void HostSide::copied_to_host(const Range& from) {
       std::none_of(wide.begin(), wide.end(), [&](const Hole& h) { return is_computed(h.address); }) &&
       end_structs(wide, from.bytes * from.rows, object->base, strides->second))
     return;
-  if (!wide.empty() || !recurs(holes, from.bytes * from.rows)) wide.insert(wide.end(), holes.begin(), holes.end());
+  const std::uint64_t period = wide.empty() ? period_of(holes, from.bytes * from.rows) : 0;
+  for (const Hole& h : holes)
+    if (period == 0 || !pads(h, period, widest_at(h.address))) wide.push_back(h);
   std::uint64_t missing = 0, first = ~std::uint64_t{0};  // of what nobody wrote
   std::map<const KeptOrigin*, std::uint64_t> stored;     // bytes of undefined values that kernels stored
   for (const Hole& h : wide)

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "observers/bits.hpp"
@@ -26,10 +25,10 @@ class HostSide {
  private:
   void invalid(AccessKind kind, std::uint64_t address, std::uint64_t bytes, const Object* object, const char* why);
   void check_overlap(const Range& destination);
-  void copied_to_device(const Range& destination);
+  void copied_to_device(const Range& destination, const Range* brought);
   void copied_to_host(const Range& source);
   bool is_computed(std::uint64_t address) const;
-  unsigned widest_at(std::uint64_t address) const;
+  StoreWidth widest_at(std::uint64_t address) const;
   void unwritten(const Range& source, std::uint64_t first, std::uint64_t missing);
   void undefined(const KeptOrigin& origin, std::uint64_t missing);
 
@@ -39,8 +38,9 @@ class HostSide {
   Kept& kept_;
   Operations& operations_;
   Operation current_;
-  std::optional<Range> source_;  // of the copy under way, device side
-  std::vector<Range> sources_;   // of the copy under way, slice by slice
+  std::vector<Range> unwritten_;  // device memory that the copy under way reads, slice by slice
+  std::size_t arrived_ = 0;       // slices of it that have gone to other device memory
+  std::vector<Range> sources_;    // of the copy under way, slice by slice
 };
 
 }  // namespace machine::checks

@@ -110,11 +110,12 @@ void Initcheck::hand_over(Kept& kept) const {
     const auto [at, fresh] = known.try_emplace(key, static_cast<std::uint32_t>(kept.origins.size()));
     kept.stored[granule] = at->second;
     if (!fresh) continue;
-    unsigned widest = o.kind == Origin::Kind::local ? launch_.stores.local : launch_.stores.shared;
+    StoreWidth widest{o.kind == Origin::Kind::local ? launch_.stores.local : launch_.stores.shared, kWidestAccess};
     if (o.kind == Origin::Kind::memory && o.address < kOnChipBase) {
       const Object* object = AddressSpace::instance().find(o.address);
       const auto wide = kept.widest.find(object ? object->id : 0);
-      widest = std::max<unsigned>(launch_.stores.global, wide == kept.widest.end() ? 0 : wide->second);
+      widest = {launch_.stores.global, kWidestAccess};
+      if (wide != kept.widest.end()) widest = wide->second;
     }
     kept.origins.push_back({describe(o, stored.block), o.computed, widest});
   }

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "observers/store_width.hpp"
 #include "report/finding.hpp"
 
 namespace machine::checks {
@@ -15,14 +16,14 @@ namespace machine::checks {
 struct KeptOrigin {
   report::Finding finding;
   bool computed = false;
-  unsigned widest = 0;  // element that was stored to where the value was read first
+  StoreWidth widest;  // of what was stored to where the value was read first
 };
 
 struct Kept {
   std::unordered_map<std::uint64_t, std::uint8_t> partial;  // undefined bits of bytes that are undefined in part
   std::unordered_map<std::uint64_t, std::uint32_t> stored;  // by address / 64: what was stored there last, in `origins`
   std::vector<KeptOrigin> origins;
-  std::unordered_map<std::uint32_t, unsigned> widest;  // by object: widest element that a kernel stored, in bytes
+  std::unordered_map<std::uint32_t, StoreWidth> widest;  // by object: of what kernels stored
   std::unordered_map<std::uint32_t, unsigned>
       strides;  // by object: sizes of structs that a kernel stored to, powers of two
 

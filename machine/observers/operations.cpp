@@ -27,21 +27,20 @@ report::Site site_in(const Operation& told, const LaunchInfo& launch, const Trac
   return s;
 }
 
+// Whether a kernel sets flags, or the like, in memory that the host reads.
+bool talks(const Footprint& footprint) {
+  const auto all = footprint.pages.all();
+  return std::any_of(all.begin(), all.end(), [](const Page* page) {
+    return page->of_host && std::any_of(page->traces.begin(), page->traces.begin() + page->trace_count,
+                                        [](const Trace& t) { return writes(t.touch) && strong(t.touch); });
+  });
+}
+
 // Bytes that two operations touch in conflict; atomics do not conflict with each other.
 std::uint64_t meetings(const KeptMarks& a, const KeptMarks& b, unsigned w) {
   const auto plain = [w](const KeptMarks& m) { return m.word(Deed::read, w) | m.word(Deed::written, w); };
   const std::uint64_t atomics = a.word(Deed::atomic, w) & b.word(Deed::atomic, w);
   return a.meets(b, w) & ~(atomics & ~(plain(a) | plain(b)));
-}
-
-const Trace* trace_at(const Page& page, unsigned byte, bool writing) {
-  const Trace* best = nullptr;
-  for (unsigned i = 0; i < page.trace_count; ++i) {
-    const Trace& t = page.traces[i];
-    if (writes(t.touch) != writing || byte < t.first || byte > t.last) continue;
-    if (!best) best = &t;
-  }
-  return best;
 }
 
 }  // namespace
@@ -65,6 +64,7 @@ std::optional<std::uint64_t> common_byte(const Range& one, const Range& other) {
 void Operations::begin(const Operation& operation) {
   Known known;
   known.told = operation;
+  known.programmatic = operation.id == early_;
   for (std::uint64_t id : operation.after) {
     const auto at = known_.find(id);
     if (at == known_.end()) {
@@ -181,8 +181,8 @@ void Operations::meet(const PageMap& one, const PageMap& other, Meeting& m) {
       m.address = (a->number << kPageShift) + byte;
       m.here_writes = (here->marks.changed(w) >> bit & 1) != 0;
       m.there_writes = (there->marks.changed(w) >> bit & 1) != 0;
-      m.here = trace_at(*here, byte, m.here_writes);
-      m.there = trace_at(*there, byte, m.there_writes);
+      m.here = here->trace_of(byte, m.here_writes);
+      m.there = there->trace_of(byte, m.there_writes);
       return;
     }
   }
@@ -199,9 +199,11 @@ void Operations::meet(const Range& range, const PageMap& pages, Meeting& m) {
         const std::uint64_t bit = std::uint64_t{1} << (byte % 64);
         const bool written = (page.marks.changed(w) & bit) != 0;
         if (!written && !(range.writes && (page.marks.word(Deed::read, w) & bit) != 0)) continue;
-        const Trace* there = trace_at(page, byte, written);
+        const Trace* there = page.trace_of(byte, written);
         // Volatile and atomic accesses are how a kernel and the host talk while it runs.
         if (range.host && !range.ends && there && strong(there->touch)) continue;
+        // What was released before the flag is the host's to read.
+        if (range.host && !range.ends && written && page.published && ((*page.published)[w] & bit) != 0) continue;
         m.found = true, m.address = at, m.here_writes = range.writes, m.there_writes = written;
         m.here_range = &range;
         m.there = there;
@@ -226,6 +228,12 @@ void Operations::meet(const Range& one, const Range& other, Meeting& m) {
   m.here_range = &one, m.there_range = &other;
 }
 
+// Whether the later one was launched programmatically behind the earlier one, or behind one that was. It comes after
+// the earlier one from griddepcontrol.wait on.
+bool Operations::overlap(const Known& earlier, const Known& later) {
+  return later.programmatic && earlier.told.kind == OperationKind::kernel && earlier.told.stream == later.told.stream;
+}
+
 // Of programmatic launches in a row, one that waits before it lets the next go lets it go when all before itself has
 // ended.
 bool Operations::settled_between(const Known& earlier, const Known& later) const {
@@ -238,12 +246,11 @@ bool Operations::settled_between(const Known& earlier, const Known& later) const
 void Operations::compare(const Known& one, const Known& other) {
   const Footprint& a = *one.footprint;
   const Footprint& b = *other.footprint;
-  // A programmatic launch comes after its predecessor on the stream from griddepcontrol.wait on.
-  const bool same_stream = one.told.kind == OperationKind::kernel && other.told.kind == OperationKind::kernel &&
-                           one.told.stream == other.told.stream;
-  if (same_stream && (one.told.id < other.told.id ? settled_between(one, other) : settled_between(other, one))) return;
-  const auto& pages_a = same_stream && a.waits && one.told.id > other.told.id ? a.early : a.pages;
-  const auto& pages_b = same_stream && b.waits && other.told.id > one.told.id ? b.early : b.pages;
+  const bool later = one.told.id > other.told.id;
+  const bool overlapping = later ? overlap(other, one) : overlap(one, other);
+  if (overlapping && (later ? settled_between(other, one) : settled_between(one, other))) return;
+  const auto& pages_a = overlapping && a.waits && later ? a.early : a.pages;
+  const auto& pages_b = overlapping && b.waits && !later ? b.early : b.pages;
   Meeting m;
   meet(pages_a, pages_b, m);
   for (const Range& x : a.ranges) {
@@ -261,9 +268,8 @@ void Operations::compare(const Known& one, const Known& other) {
     }
   }
   if (m.found) return report_race(one, other, m);
-  if (!same_stream) return;
+  if (!overlapping) return;
   // What a programmatic launch may read after its wait, it may not read through the read-only path: it runs already.
-  const bool later = one.told.id > other.told.id;
   const Known &reader = later ? one : other, &writer = later ? other : one;
   meet(reader.footprint->read_only, writer.footprint->pages, m);
   if (m.found && m.there_writes) report_read_only(reader, writer, m);
@@ -289,17 +295,22 @@ void Operations::report_race(const Known& one, const Known& other, const Meeting
     return (first_range && first_range->*is) || (second_range && second_range->*is);
   };
   f.message = what + ", and neither is ordered after the other";
-  // Kernels of one stream are unordered only where the later one was launched programmatically.
-  const bool programmatic = one.told.kind == OperationKind::kernel && other.told.kind == OperationKind::kernel &&
-                            one.told.stream == other.told.stream;
+  const bool either_talks = talks(*one.footprint) || talks(*other.footprint);
   const Known& later = one.told.id > other.told.id ? one : other;
   const Known& earlier = one.told.id > other.told.id ? other : one;
+  const bool programmatic = overlap(earlier, later);
+  // Unordered on one stream, but for that, are only nodes of a graph.
+  const bool graph = one.told.stream == other.told.stream;
   if (programmatic)
     f.message =
         what + "; " + name_of(later.told) + " was launched programmatically, and begins while the other still runs";
   f.remedy =
       host && either(&Range::ends)
           ? "wait for the last use before cudaFree: it does not wait for memory of cudaMallocAsync or of a graph"
+      : host && either_talks
+          ? "wait for the device work first (cudaStreamSynchronize, cudaEventSynchronize, cudaDeviceSynchronize), or "
+            "let "
+            "the kernel call __threadfence_system() between the data and the flag that the host looks at"
       : host ? "wait for the device work first: cudaStreamSynchronize, cudaEventSynchronize or cudaDeviceSynchronize"
       : either(&Range::ends) ? "free it behind its last use: on the stream of that, or let the freeing stream wait for "
                                "an event recorded after it "
@@ -309,8 +320,12 @@ void Operations::report_race(const Known& one, const Known& other, const Meeting
                                  "(cudaEventRecord, cudaStreamWaitEvent)"
       : programmatic ? "call cudaGridDependencySynchronize() in kernel " + demangled(later.told.name) +
                            " before this access; it waits until kernel " + demangled(earlier.told.name) + " has ended"
-                     : "record an event after the first and let the second's stream wait for it (cudaEventRecord, "
-                       "cudaStreamWaitEvent), or use one stream";
+      : graph
+          ? "order the two nodes of the graph: add an edge between them (cudaGraphAddDependencies), or in a capture "
+            "record an event after the first and let the second's stream wait for it (cudaEventRecord, "
+            "cudaStreamWaitEvent)"
+          : "record an event after the first and let the second's stream wait for it (cudaEventRecord, "
+            "cudaStreamWaitEvent), or use one stream";
   f.address = describe_address(m.address, AddressSpace::instance().find(m.address));
   f.sites.push_back(site_in(first.told, first.footprint->launch, turn ? m.there : m.here));
   f.sites.push_back(site_in(second.told, second.footprint->launch, turn ? m.here : m.there));
@@ -321,11 +336,15 @@ void Operations::report_read_only(const Known& reader, const Known& writer, cons
   report::Finding f;
   f.check = "racecheck";
   f.family = "read-only";
+  const Object* object = AddressSpace::instance().find(m.address);
+  const bool constant = object && object->kind == ObjectKind::constant_symbol;
   f.kind = "Read-only load of data that the kernel before it writes";
-  f.message = name_of(reader.told) + " loads by ld.global.nc what " + name_of(writer.told) +
-              " writes, and begins while that still runs: the read-only cache may hold the value from before";
-  f.remedy = "load it plainly: without __ldg(), and without const __restrict__ on the pointer";
-  f.address = describe_address(m.address, AddressSpace::instance().find(m.address));
+  f.message = name_of(reader.told) + " loads by " + (constant ? "ld.const" : "ld.global.nc") + " what " +
+              name_of(writer.told) + " writes, and begins while that still runs: the " +
+              (constant ? "constant" : "read-only") + " cache may hold the value from before";
+  f.remedy = constant ? "make it a __device__ variable, or launch the reader without the programmatic attribute"
+                      : "load it plainly: without __ldg(), and without const __restrict__ on the pointer";
+  f.address = describe_address(m.address, object);
   f.sites.push_back(site_in(reader.told, reader.footprint->launch, m.here));
   f.sites.push_back(site_in(writer.told, writer.footprint->launch, m.there));
   report_.add(std::move(f));

@@ -36,17 +36,22 @@ struct Footprint {
   PageMap pages;         // of a kernel
   PageMap early;         // the part before griddepcontrol.wait, of kernels that have one
   PageMap read_only;     // what it loads by ld.global.nc, of the same kernels
+  PageMap constants;     // what it loads by ld.const
   bool waits = false;    // the kernel has a griddepcontrol.wait
   bool settles = false;  // nothing that it let go ahead begins before its own wait is over
   std::vector<Range> ranges;
   LaunchInfo launch;  // kernel == nullptr: no kernel
 };
 
+// A kernel that writes what it loads by ld.const, which is never coherent, whatever orders the two.
+std::optional<report::Finding> written_constant(const Footprint& footprint);  // constant_memory.cpp
+
 class Operations {
  public:
   explicit Operations(report::Report& report) : report_(report) {}
 
   void begin(const Operation& operation);
+  void begins_early(std::uint64_t operation) { early_ = operation; }  // before begin() of it
   void touched(std::uint64_t operation, Range range);
   // An object's memory begins or ends with an operation, which may be one that has yet to begin.
   void lifetime(std::uint64_t operation, const Object& object, bool begins);
@@ -60,6 +65,7 @@ class Operations {
     std::unique_ptr<Footprint> footprint;
     std::size_t pages = 0;
     bool settles = false;  // as in Footprint, which may be forgotten
+    bool programmatic = false;
   };
   struct Meeting {
     std::uint64_t address = 0;
@@ -73,6 +79,7 @@ class Operations {
   bool ordered(std::uint64_t kept, std::uint64_t id, const Known& known) const {
     return kept == id || known.before.has(kept) || known_.at(kept).before.has(id);
   }
+  static bool overlap(const Known& earlier, const Known& later);
   bool settled_between(const Known& earlier, const Known& later) const;
   void compare(const Known& one, const Known& other);
   static void meet(const PageMap& one, const PageMap& other, Meeting& meeting);
@@ -88,6 +95,7 @@ class Operations {
   std::map<std::uint64_t, Range> allocations_;  // by operations that have not begun
   std::deque<std::uint64_t> kept_;              // operations with a footprint, oldest first
   std::uint64_t oldest_kept_ = 0;               // no kept id is smaller
+  std::uint64_t early_ = 0;                     // launched programmatically
   std::size_t kept_pages_ = 0;
 };
 

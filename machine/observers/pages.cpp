@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "memory/address_space.hpp"
 #include "memory/pool.hpp"
 
 namespace machine::checks {
@@ -24,10 +25,19 @@ void Page::trace_anew(const Trace& touched) {
   traces[trace_count++] = touched;
 }
 
+const Trace* Page::trace_of(unsigned byte, bool writing) const {
+  const auto end = traces.begin() + trace_count;
+  const auto at = std::find_if(traces.begin(), end, [&](const Trace& t) {
+    return writes(t.touch) == writing && byte >= t.first && byte <= t.last;
+  });
+  return at == end ? nullptr : &*at;
+}
+
 void Page::clear() {
   sheet = nullptr;
   marks.clear();
-  undefined.reset();
+  undefined.reset(), published.reset();
+  of_host = exposed = false;
   trace_count = recent_trace = 0;
 }
 
@@ -59,7 +69,8 @@ Page* PageMap::find(std::uint64_t number) const {
   return tables_ && !tables_->by_number.empty() ? tables_->by_number[place(number)].page : nullptr;
 }
 
-Page& PageMap::find_or_make(std::uint64_t number) {
+Page& PageMap::find_or_make(std::uint64_t address) {
+  const std::uint64_t number = address >> kPageShift;
   if (Page* known = find(number)) return *known;
   if (!tables_) tables_ = Pool<Tables>::instance().take();
   auto& spare = tables_->spare;
@@ -67,6 +78,9 @@ Page& PageMap::find_or_make(std::uint64_t number) {
   Page* page = spare.back();
   spare.pop_back();
   page->number = number;
+  const Object* object = AddressSpace::instance().find(address);
+  page->of_host = object && (object->kind == ObjectKind::pinned || object->kind == ObjectKind::managed ||
+                             object->kind == ObjectKind::registered);
   insert(page);
   return *page;
 }

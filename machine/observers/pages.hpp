@@ -26,6 +26,10 @@ struct alignas(64) Page {
   std::uint64_t number = 0;             // address >> kPageShift
   Sheet* sheet = nullptr;               // what the running blocks do here, not yet in `marks`
   std::unique_ptr<PageBits> undefined;  // bytes whose last write stored unwritten data
+  // Of memory that the host reads as well: bytes whose last write a release at system scope has followed.
+  std::unique_ptr<PageBits> published;
+  bool of_host = false;  // the host reads it as well
+  bool exposed = false;  // a write since has yet to be released
   std::uint8_t trace_count = 0;
   std::uint8_t recent_trace = 0;
   std::array<Trace, 6> traces;
@@ -36,6 +40,8 @@ struct alignas(64) Page {
     if (recent_trace < trace_count && t.pc == touched.pc && t.touch == touched.touch) return widen(t, touched);
     trace_anew(touched);
   }
+  // The first access of that kind that may have touched the byte; nullptr: the summary has none.
+  const Trace* trace_of(unsigned byte, bool writing) const;
   void clear();
 
  private:
@@ -61,7 +67,7 @@ class PageMap {
     const std::uint64_t number = address >> kPageShift;
     Page*& recent = recent_[recent_place(number)];
     if (recent && recent->number == number) return *recent;
-    return *(recent = &find_or_make(number));
+    return *(recent = &find_or_make(address));
   }
   Page* find(std::uint64_t number) const;
   std::size_t size() const { return tables_ ? tables_->pages.size() : 0; }
@@ -85,7 +91,7 @@ class PageMap {
     std::vector<Page*> spare;  // taken from the pool, not used yet
   };
   static std::size_t recent_place(std::uint64_t number) { return (number ^ number >> 6) % 64; }
-  Page& find_or_make(std::uint64_t number);
+  Page& find_or_make(std::uint64_t address);
   void insert(Page* page);
   std::size_t place(std::uint64_t number) const;
   void swap(PageMap& other);

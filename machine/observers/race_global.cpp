@@ -56,6 +56,7 @@ GlobalRaces::GlobalRaces(const LaunchInfo& launch, RaceReport& report, PageMap& 
 
 void GlobalRaces::finish() {
   settle();
+  exposed_.clear();
   Pool<Sheet>::instance().give(sheets_);
   sheets_.clear();
   if (log_) Pool<AccessLog>::instance().give({log_});
@@ -98,6 +99,7 @@ void GlobalRaces::access(BlockOrder& order, Locks::Held& held, const WarpPoint& 
   held_ = &held;
   if (strong(entry.touch)) {
     listen(a);
+    if (a.order == Order::release || a.order == Order::acq_rel) released(order, point.warp, a.lanes, a.scope);
     entry.sequence = ++sequence_;
     take(order, point.warp, a, entry);
     locks_.strong_access(held, order, report_, launch_, point, a);
@@ -164,12 +166,14 @@ bool GlobalRaces::mark(unsigned warp, const Access& a, const Entry& entry) {
   Marks* marks = nullptr;
   std::uint64_t start = 0;          // of the page
   bool quiet = false;               // nothing in the page can conflict: the usual case of reads
+  bool exposes = false;             // the host may read what is written here
   std::uint64_t low = 0, high = 0;  // touched in it
   const auto open = [&](std::uint64_t address) {
     page = &pages_.at(address);
     marks = &sheet_of(*page).marks;
     start = address & ~(kPageBytes - 1);
     quiet = !writing && !marks->any_changed() && !page->marks.changed();
+    exposes = writing && page->of_host;
     marks->note(deed);
     low = kPageBytes, high = 0;
   };
@@ -187,6 +191,8 @@ bool GlobalRaces::mark(unsigned warp, const Access& a, const Entry& entry) {
         blocks_meet_ |= page->marks.conflicts(writing, first, count);
       }
       marks->set_noted(deed, first, count);
+      if (exposes) [[unlikely]]
+        expose(*page, first, count);
       if (count == bytes) break;
       address += count, bytes -= count;
     }

@@ -41,6 +41,10 @@ class GlobalRaces {
     block_scopes_ |= width_of(scope) == kBlockWide;
     if (!held.empty()) locks_.fence(held, order, warp, lanes, scope);
   }
+  // The lanes have released, at that scope, what they know of.
+  void released(const BlockOrder& order, unsigned warp, Mask lanes, Scope scope) {
+    if (scope == Scope::sys && !exposed_.empty()) publish(order, warp, lanes);
+  }
   // The source of a cp.async, or a side of a bulk copy, from its issue on.
   void async_access(const BlockOrder& order, const WarpPoint& point, const Access& access, Touch touch, Stamp stamp,
                     std::uint8_t value_bytes = 0);
@@ -64,6 +68,8 @@ class GlobalRaces {
   bool mark(unsigned warp, const Access& access, const Entry& entry);
   void listen(const Access& access);
   Touch traced(Touch touch) const;
+  void expose(Page& page, std::uint64_t first, std::uint64_t count);
+  void publish(const BlockOrder& order, unsigned warp, Mask lanes);
   Sheet& sheet_of(Page& page);
   void settle();
   void write_down(const BlockOrder& order, unsigned warp, const Access& access, const Entry& entry);
@@ -93,9 +99,10 @@ class GlobalRaces {
   const bool check_;
   const bool apart_;  // blocks run one after another and cannot talk to each other
   bool blocks_meet_ = false;
-  bool asked_host_ = false;  // a volatile or relaxed read has looked at system scope
-  bool heard_host_ = false;  // and an acquire at that scope has followed: what comes now is in step with the host
-  bool told_ = false;        // something was said of the access at hand
+  bool asked_host_ = false;     // a volatile or relaxed read has looked at system scope
+  bool heard_host_ = false;     // and an acquire at that scope has followed: what comes now is in step with the host
+  bool told_ = false;           // something was said of the access at hand
+  std::vector<Page*> exposed_;  // memory of the host with writes that no release at system scope has followed
   std::uint32_t sequence_ = 0;
   Locks locks_;
   Locks::Held* held_ = nullptr;  // of the block at hand

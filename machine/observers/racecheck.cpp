@@ -13,6 +13,18 @@ namespace {
 constexpr std::size_t kKeptStates = 32;
 constexpr Stamp kLastStamp = 1u << 31;
 
+// Whether all that the access can touch is marked as read: the usual case of a table after its first loads.
+bool is_known(const PageMap& pages, const Extent& extent) {
+  const Page* page = pages.find(extent.low >> kPageShift);
+  const std::uint64_t first = extent.low & (kPageBytes - 1);
+  if (!page || first + extent.bytes() > kPageBytes) return false;
+  bool all = true;
+  for_each_word(first, extent.bytes(), [&](std::uint64_t w, std::uint64_t mask) {
+    all = all && (mask & ~page->marks.word(Deed::read, static_cast<unsigned>(w))) == 0;
+  });
+  return all;
+}
+
 bool is_strong(const Access& a) {
   return a.order != Order::weak || a.kind == AccessKind::atomic || a.kind == AccessKind::reduction;
 }
@@ -66,6 +78,19 @@ void Racecheck::global(const WarpPoint& point, const Access& a, const Extent&) {
   if (checks_ && is_strong(a)) strong_.access(state.order, point, a);
 }
 
+// No write to constant memory may fall into the launch, so it is enough to know what was loaded at all, and where
+// first.
+void Racecheck::constant(const WarpPoint& point, const Access& a, const Extent& extent) {
+  if (!checks_) return;
+  const auto note = [&](PageMap& pages) {
+    if (!is_known(pages, extent)) GlobalRaces::mark(a, point, static_cast<std::uint32_t>(point.block->index), pages);
+  };
+  note(constants_);
+  if (!waits_) return;
+  note(read_only_);
+  if (state_of(point).is_early(point)) note(early_);
+}
+
 void Racecheck::shared(const WarpPoint& point, const Access& a, const Extent& extent) {
   if (!checks_) return;
   BlockState& state = state_of(point);
@@ -106,6 +131,7 @@ void Racecheck::fence(const WarpPoint& point, Scope scope) {
   BlockState& state = state_of(point);
   global_races_.fence(state.held, state.order, point.warp, point.active, scope);
   state.order.fence(point.warp, point.active, point.alive, scope);
+  global_races_.released(state.order, point.warp, point.active, scope);
 }
 
 void Racecheck::proxy_fence(const WarpPoint& point) {

@@ -27,6 +27,7 @@ class Racecheck : public ChunkCheck {
   void block_end(const BlockInfo& block);
   void global(const WarpPoint& point, const Access& access, const Extent& extent);
   void shared(const WarpPoint& point, const Access& access, const Extent& extent);
+  void constant(const WarpPoint& point, const Access& access, const Extent& extent);
   void barrier_arrive(const WarpPoint& point, const BarrierArrival& arrival);
   void barrier_release(const BlockInfo& block, const BarrierRelease& release);
   void collective(const WarpPoint& point, Collective kind, Mask mask);
@@ -53,6 +54,7 @@ class Racecheck : public ChunkCheck {
   // read-only cache.
   PageMap& early_pages() { return early_; }
   PageMap& read_only_pages() { return read_only_; }
+  PageMap& constant_pages() { return constants_; }  // what was loaded by ld.const
   // A warp let the dependents go before its own wait.
   bool hurries() const { return hurries_; }
 
@@ -87,7 +89,7 @@ class Racecheck : public ChunkCheck {
   const bool waits_;
   bool hurries_ = false;
   PageMap& pages_;
-  PageMap early_, read_only_;
+  PageMap early_, read_only_, constants_;
   RaceReport report_;
   GlobalRaces global_races_;
   StrongLocations strong_;

@@ -122,7 +122,7 @@ void watch() {
       watching = false;
       return;
     }
-    if (calls == seen) schedule().settle(lock);
+    if (calls == seen) schedule().settle(lock, Waits::no);
   }
 }
 

@@ -38,6 +38,18 @@ void unguard(const Object& object) {
   if (key() >= 0) protect(object, 0);
 }
 
+namespace {
+
+bool protect_pages(std::uint64_t begin, std::uint64_t end, int with) {
+  return key() >= 0 && pkey_mprotect(reinterpret_cast<void*>(begin), end - begin, PROT_READ | PROT_WRITE, with) == 0;
+}
+
+}  // namespace
+
+bool guard_pages(std::uint64_t begin, std::uint64_t end) { return protect_pages(begin, end, key()); }
+
+bool unguard_pages(std::uint64_t begin, std::uint64_t end) { return protect_pages(begin, end, 0); }
+
 DeviceAccess::DeviceAccess() {
   if (key() < 0) return;
   before_ = static_cast<std::uint32_t>(pkey_get(key()));

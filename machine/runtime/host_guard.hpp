@@ -15,6 +15,10 @@ namespace machine::runtime {
 void guard_from_host(const Object& object);
 void unguard(const Object& object);
 
+// The same for pages of memory that host and device share, [begin, end). False: nothing was done.
+bool guard_pages(std::uint64_t begin, std::uint64_t end);
+bool unguard_pages(std::uint64_t begin, std::uint64_t end);
+
 // While it lives, this thread and the threads that it starts reach device memory.
 class DeviceAccess {
  public:

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "memory/address_space.hpp"
+#include "runtime/host_guard.hpp"
 #include "runtime/options.hpp"
 #include "runtime/session.hpp"
 
@@ -32,15 +34,26 @@ Seal* seals() {
   return table;
 }
 
-void set_protection(const Seal& seal, int protection) {
+void close(const Seal& seal) {
   const std::uint64_t begin = seal.begin;
-  mprotect(reinterpret_cast<void*>(begin), seal.end - begin, protection);
+  mprotect(reinterpret_cast<void*>(begin), seal.end - begin, PROT_NONE);
 }
 
-// The pages of the object that hold no byte outside the range. Bytes of the last page behind an object of the arena
-// are nobody's.
+void open(const Seal& seal) {
+  const std::uint64_t begin = seal.begin;
+  if (!unguard_pages(begin, seal.end))
+    mprotect(reinterpret_cast<void*>(begin), seal.end - begin, PROT_READ | PROT_WRITE);
+}
+
+// The pages of the object that hold no byte outside the range; of small pinned memory, those that hold any of it. Bytes
+// of the last page behind an object of the arena are nobody's.
 void sealable(const Object& object, std::uint64_t begin, std::uint64_t end, std::uint64_t& from, std::uint64_t& to) {
   const std::uint64_t object_end = object.base + object.size;
+  if (object.kind == ObjectKind::pinned && object.size <= kSmallPinnedBytes && object.base % kPage == 0) {
+    from = begin & ~(kPage - 1);
+    to = (end + kPage - 1) & ~(kPage - 1);
+    return;
+  }
   from = (begin + kPage - 1) & ~(kPage - 1);
   to = object.kind != ObjectKind::registered && end == object_end ? (end + kPage - 1) & ~(kPage - 1)
                                                                   : end & ~(kPage - 1);
@@ -64,7 +77,7 @@ void seal_range(std::uint64_t address, std::uint64_t bytes, const TaskPtr& task)
     seal.written = false;
     seal.end = to;
     seal.closed = true;
-    set_protection(seal, PROT_NONE);
+    if (!schedule().running() || !guard_pages(from, to)) close(seal);
     return;
   }
 }
@@ -106,31 +119,49 @@ void seal_destination(const Work& work, const TaskPtr& task) {
     seal_range(set->destination.address, set->extent.width, task);
 }
 
-void open_seals() {
+void hear_seals() {
   for (std::size_t i = 0; i < kSeals; ++i) {
     Seal& seal = seals()[i];
-    if (seal.end == 0) continue;
-    if (seal.closed.exchange(false)) set_protection(seal, PROT_READ | PROT_WRITE);
-    if (const std::uint64_t address = seal.touched) {
-      const std::uint64_t operation = host_access_operation();
-      const AccessKind kind = seal.written ? AccessKind::store : AccessKind::load;
-      tell([=](Observer& checks) { checks.host_access(operation, kind, address, 1); });
-      seal.end = 0;  // noted once
-      seal.task = nullptr;
-    }
+    const std::uint64_t address = seal.end != 0 ? seal.touched.load() : 0;
+    if (address == 0) continue;
+    const std::uint64_t operation = host_access_operation();
+    const AccessKind kind = seal.written ? AccessKind::store : AccessKind::load;
+    tell([=](Observer& checks) { checks.host_access(operation, kind, address, 1); });
+    seal.end = 0;  // noted once
+    seal.task = nullptr;
   }
 }
 
+void open_seals() {
+  for (std::size_t i = 0; i < kSeals; ++i) {
+    Seal& seal = seals()[i];
+    if (seal.end != 0 && seal.closed.exchange(false)) open(seal);
+  }
+  hear_seals();
+}
+
 void close_seals() {
+  bool opened = false;  // what another seal may lie on as well
+  for (std::size_t i = 0; i < kSeals; ++i) {
+    Seal& seal = seals()[i];
+    if (seal.end == 0 || !seal.task->joined) continue;
+    if (seal.closed.exchange(false)) open(seal), opened = true;
+    seal.end = 0;
+    seal.task = nullptr;
+  }
   for (std::size_t i = 0; i < kSeals; ++i) {
     Seal& seal = seals()[i];
     if (seal.end == 0) continue;
-    if (seal.task->done) {
-      seal.end = 0;
-      seal.task = nullptr;
-    } else if (!seal.closed.exchange(true)) {
-      set_protection(seal, PROT_NONE);
-    }
+    if (!seal.closed.exchange(true) || opened) close(seal);
+  }
+}
+
+void shield_seals() {
+  for (std::size_t i = 0; i < kSeals; ++i) {
+    Seal& seal = seals()[i];
+    if (seal.end == 0) continue;
+    seal.closed = true;
+    if (!guard_pages(seal.begin, seal.end)) seal.closed = false;
   }
 }
 
@@ -138,7 +169,7 @@ void close_seals_for(const TaskPtr& host_function) {
   for (std::size_t i = 0; i < kSeals; ++i) {
     Seal& seal = seals()[i];
     if (seal.end == 0 || seal.task->done || follows(*seal.task, host_function.get())) continue;
-    if (!seal.closed.exchange(true)) set_protection(seal, PROT_NONE);
+    if (!seal.closed.exchange(true)) close(seal);
   }
 }
 
@@ -146,7 +177,7 @@ void tell_sealed_accesses(std::uint64_t operation, Observer& checks) {
   for (std::size_t i = 0; i < kSeals; ++i) {
     Seal& seal = seals()[i];
     if (seal.end == 0) continue;
-    if (seal.closed.exchange(false)) set_protection(seal, PROT_READ | PROT_WRITE);
+    if (seal.closed.exchange(false)) open(seal);
     if (const std::uint64_t address = seal.touched.exchange(0))
       checks.host_access(operation, seal.written ? AccessKind::store : AccessKind::load, address, 1);
   }
@@ -159,10 +190,16 @@ bool opened_by_host(std::uint64_t address, bool writes) {
     std::uint64_t none = 0;
     if (seal.touched.compare_exchange_strong(none, address)) seal.written = writes;
     seal.closed = false;
-    set_protection(seal, PROT_READ | PROT_WRITE);
+    open(seal);
     return true;
   }
-  return false;
+  // It may have been opened since the fault, by another thread: once more, but not for ever.
+  thread_local std::uint64_t before = 0;
+  const Object* object = AddressSpace::instance().find(address);
+  const bool shared = object && object->state == ObjectState::live &&
+                      (object->kind == ObjectKind::pinned || object->kind == ObjectKind::managed ||
+                       object->kind == ObjectKind::registered);
+  return shared && std::exchange(before, address) != address;
 }
 
 }  // namespace machine::runtime

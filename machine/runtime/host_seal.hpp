@@ -14,13 +14,18 @@
 
 namespace machine::runtime {
 
-// Seals what the work will write, if that is host memory, until the task is done. State lock held.
+// Seals what the work will write, if that is host memory, until the host has waited for it. State lock held.
 void seal_destination(const Work& work, const TaskPtr& task);
 
 // Around anything that looks at or writes host memory: opens all that is sealed and tells the noted accesses, then
 // seals again what is still pending. State lock held.
 void open_seals();
 void close_seals();
+// Tells the noted accesses only: what has been touched is open.
+void hear_seals();
+
+// While stream work runs: what is sealed is closed to all but the work. Only where there are protection keys.
+void shield_seals();
 
 // While a host function runs, what work that does not follow it will write stays sealed. State lock held.
 void close_seals_for(const TaskPtr& host_function);

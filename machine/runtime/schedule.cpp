@@ -16,6 +16,7 @@ namespace {
 
 // A hardware queue takes about a thousand launches before a launch call blocks.
 constexpr std::size_t kQueueDepth = 1024;
+constexpr std::size_t kAhead = 4096;  // done tasks that the host may yet be ordered after; older ones count as joined
 
 // A query of a kernel that waits for the host gives it that long to go on.
 constexpr auto kBetweenQueries = std::chrono::microseconds(100);
@@ -44,11 +45,15 @@ Schedule& schedule() {
 
 bool inside_host_function() { return in_host_function; }
 
+// What the host did since the last look was in the stretch of its program that ends here.
+void Schedule::hear_host() {
+  if (running_) return;
+  open_seals();
+  look_at_host_memory();
+}
+
 void Schedule::submit(const TaskPtr& task, Lock& lock) {
-  if (!running_) {
-    open_seals();
-    look_at_host_memory();
-  }
+  hear_host();
   task->sequence = ++submitted_;
   std::erase(task->after, nullptr);
   auto& ids = task->told.after;
@@ -143,36 +148,51 @@ std::vector<TaskPtr> Schedule::ordered_closure(const std::vector<TaskPtr>& targe
   return order;
 }
 
-void Schedule::run(const TaskPtr& task, Lock& lock) {
+void Schedule::run(const TaskPtr& task, Lock& lock, Waits waits) {
   progressed_.wait(lock, [&] { return !running_ || task->done; });
   if (task->done) return;
   // Another thread may have gone ahead in another order while this one waited.
   for (const auto& other : std::vector<TaskPtr>(task->after)) {
-    run(other, lock);
+    run(other, lock, waits);
     if (task->done) return;
   }
-  if (running_) return run(task, lock);
+  if (running_) return run(task, lock, waits);
   if (task->body) {
     open_seals();
     look_at_host_memory();
     running_ = true;
     tell_all();
-    if (task->is_host_function) close_seals_for(task);
-    lock.unlock();
     if (task->is_host_function) {
+      close_seals_for(task);
+      lock.unlock();
       in_host_function = true;
       task->body(*task);
       in_host_function = false;
+      lock.lock();
+      accept_host_memory();
     } else {
+      shield_seals();
+      lock.unlock();
       DeviceAccess access;
       task->body(*task);
+      lock.lock();
+      accept_host_memory();
     }
-    lock.lock();
     running_ = host_awaited_ = false;
-    accept_host_memory();
+    hear_seals();
   }
   const bool ran = static_cast<bool>(task->body);
   task->done = true;
+  // A host function may wake who waits for what it follows.
+  if (task->is_host_function) unseal_behind(task->told.after);
+  if (ran) {
+    task->joined = waits == Waits::yes;
+    ahead_[task->told.id] = task;
+    if (ahead_.size() > kAhead) {
+      ahead_.begin()->second->joined = true;
+      ahead_.erase(ahead_.begin());
+    }
+  }
   if (ran) close_seals();
   task->finished = std::chrono::steady_clock::now();
   task->after.clear();
@@ -195,20 +215,47 @@ void Schedule::drop_finished() {
 
 void Schedule::wait_for(const TaskPtr& task, Lock& lock) {
   if (!task) return;
-  for (const auto& next : ordered_closure({task})) run(next, lock);
-  drop_finished();
-  host_joins(task->order);
+  run_all(ordered_closure({task}), lock);
+  join(task->order);
 }
 
 void Schedule::wait_for_all(Lock& lock) {
   auto everything = std::exchange(last_on_stream_, {});
   settle(lock);
-  for (const auto& [stream, ids] : everything) host_joins(ids);
+  for (const auto& [stream, ids] : everything) join(ids);
 }
 
-void Schedule::settle(Lock& lock) {
-  for (const auto& next : ordered_closure(std::vector<TaskPtr>(pending_))) run(next, lock);
+// The host's program goes on after these operations and all that they follow.
+void Schedule::join(const std::vector<std::uint64_t>& ids) {
+  host_joins(ids);
+  unseal_behind(ids);
+  if (!running_) close_seals();
+}
+
+// What these operations follow is no secret to the host any more.
+void Schedule::unseal_behind(std::vector<std::uint64_t> stack) {
+  while (!stack.empty()) {
+    const auto at = ahead_.find(stack.back());
+    stack.pop_back();
+    if (at == ahead_.end()) continue;
+    const TaskPtr task = std::move(at->second);
+    ahead_.erase(at);
+    task->joined = true;
+    stack.insert(stack.end(), task->told.after.begin(), task->told.after.end());
+  }
+}
+
+void Schedule::settle(Lock& lock, Waits waits) {
+  run_all(ordered_closure(std::vector<TaskPtr>(pending_)), lock, waits);
+}
+
+void Schedule::run_all(const std::vector<TaskPtr>& order, Lock& lock, Waits waits) {
+  // What runs hears the host before it begins.
+  if (std::none_of(order.begin(), order.end(), [](const TaskPtr& task) { return static_cast<bool>(task->body); }))
+    hear_host();
+  for (const auto& next : order) run(next, lock, waits);
   drop_finished();
+  if (!running_) close_seals();
 }
 
 void Schedule::nudge(const TaskPtr& task, Lock& lock) {
@@ -216,7 +263,7 @@ void Schedule::nudge(const TaskPtr& task, Lock& lock) {
   const auto order = ordered_closure({task});
   const bool kernel = running_ || (!order.empty() && order.front()->told.kind == OperationKind::kernel);
   if (kernel) watch_kernel(order.empty() ? nullptr : order.front(), lock);
-  else if (!order.empty()) run(order.front(), lock);
+  else if (!order.empty()) run(order.front(), lock, Waits::no);
   drop_finished();
 }
 
@@ -230,7 +277,7 @@ void Schedule::watch_kernel(const TaskPtr& kernel, Lock& lock) {
   } else if (kernel && !kernel->done) {
     in_background([this, kernel] {
       Lock own(state_mutex());
-      run(kernel, own);
+      run(kernel, own, Waits::no);
     });
     progressed_.wait(lock, [&] { return kernel->done || (running_ && host_awaited_); });
   }

@@ -36,6 +36,7 @@ struct Task {
   bool overtakes = false;            // it begins before that kernel has run, which runs inside it at the wait
   bool is_host_function = false;
   bool done = false;
+  bool joined = false;  // done, and the host may read what it wrote
   std::chrono::steady_clock::time_point finished;
   std::uint64_t sequence = 0;  // order of submission
   std::uint64_t mark = 0;      // visited by the walk with this number
@@ -44,6 +45,9 @@ struct Task {
 // Held while runtime state is looked at or changed. Never held while a task runs.
 using Lock = std::unique_lock<std::mutex>;
 std::mutex& state_mutex();
+
+// Whether whoever makes a task run may read what it writes: not one that only polls, and not one that spins on memory.
+enum class Waits { yes, no };
 
 class Schedule {
  public:
@@ -59,7 +63,7 @@ class Schedule {
   void wait_for_all(Lock& lock);
 
   // Runs all that is pending without ordering the host's program after it.
-  void settle(Lock& lock);
+  void settle(Lock& lock, Waits waits = Waits::yes);
 
   // From inside a running kernel that was launched programmatically: the kernel that it waits for runs now, unless it
   // has run. Nothing else of the schedule moves meanwhile.
@@ -80,12 +84,17 @@ class Schedule {
 
  private:
   std::vector<TaskPtr> ordered_closure(const std::vector<TaskPtr>& targets);
-  void run(const TaskPtr& task, Lock& lock);
+  void run(const TaskPtr& task, Lock& lock, Waits waits = Waits::yes);
+  void run_all(const std::vector<TaskPtr>& order, Lock& lock, Waits waits = Waits::yes);
+  void join(const std::vector<std::uint64_t>& ids);
+  void unseal_behind(std::vector<std::uint64_t> ids);
+  void hear_host();
   void watch_kernel(const TaskPtr& kernel, Lock& lock);
   void drop_finished();
 
   std::vector<TaskPtr> pending_;
   std::map<std::uint64_t, std::vector<std::uint64_t>> last_on_stream_;  // ids that a device-wide wait joins
+  std::map<std::uint64_t, TaskPtr> ahead_;  // done since the host last waited for them or for what follows them
   std::condition_variable progressed_;
   bool running_ = false;
   bool host_awaited_ = false;  // the running kernel cannot go on without the host

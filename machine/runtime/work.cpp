@@ -11,6 +11,7 @@
 
 #include "memory/address_space.hpp"
 #include "memory/graph_memory.hpp"
+#include "observers/checks.hpp"
 #include "runtime/api.hpp"
 #include "runtime/background.hpp"
 #include "runtime/device_limits.hpp"
@@ -213,6 +214,7 @@ TaskPtr task_of(const Work& work, std::uint64_t stream) {
     if (context_error() && !self.is_host_function) return;
     Observer* checks = observer();
     try {
+      if (checks && self.released_early) static_cast<machine::checks::Checks&>(*checks).begins_early(self.told.id);
       if (checks) checks->operation_begin(self.told);
       std::visit(Perform{self}, work);
       if (checks) checks->operation_end(self.told);

@@ -55,6 +55,32 @@ def test_remedy_of_a_programmatic_launch_is_the_wait_in_the_kernel(tmp_path: Pat
     assert "event" not in finding.remedy and "stream" not in finding.remedy
 
 
+def test_remedy_of_nodes_of_a_graph_is_an_edge_or_an_event(tmp_path: Path) -> None:
+    """Fault: kernels of one graph are taken for a programmatic launch, for they run on the same stream."""
+    done = run("graph_fork_faulty", ("racecheck",), tmp_path)
+    assert done.report is not None
+    (finding,) = done.report.findings
+    assert "cudaGraphAddDependencies" in finding.remedy and "cudaStreamWaitEvent" in finding.remedy
+    assert "programmatic" not in finding.message
+    assert "cudaGridDependencySynchronize" not in finding.remedy
+
+
+def test_remedy_of_a_flag_without_a_fence_is_the_fence(tmp_path: Path) -> None:
+    """Fault: a kernel that signals the host by a flag is advised to synchronize streams only."""
+    done = run("mapped_flag_faulty", ("racecheck",), tmp_path)
+    assert done.report is not None
+    (finding,) = done.report.findings
+    assert "__threadfence_system()" in finding.remedy
+
+
+def test_a_trap_of_grid_sync_names_the_cooperative_launch(tmp_path: Path) -> None:
+    """Fault: grid.sync() in an ordinary launch succeeds, or is reported as a trap without its reason."""
+    done = run("grid_sync_ordinary_faulty", ("racecheck",), tmp_path)
+    assert done.report is not None
+    messages = [finding.message for finding in done.report.findings if finding.check == "launch"]
+    assert any("cudaLaunchCooperativeKernel" in message for message in messages), messages
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_one_reduction_without_barriers_is_one_finding(seed: int, tmp_path: Path) -> None:
     """Fault: each pair of lines is reported separately, lines are missing, or two faults are merged."""
