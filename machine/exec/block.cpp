@@ -3,9 +3,9 @@
 #include <array>
 #include <cstring>
 
+#include "exec/fragments.hpp"
 #include "exec/lanes.hpp"
 #include "exec/mbarrier.hpp"
-#include "exec/schedule.hpp"
 #include "exec/stillness.hpp"
 
 namespace machine {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "exec/fragments.hpp"
 #include "exec/inserted.hpp"
-#include "exec/schedule.hpp"
 
 namespace machine {
 
@@ -62,7 +62,7 @@ void copy_undefined(const Frame& from, Slot source, Frame& to, Slot destination,
     for_lanes(u->lanes & lanes, [&](unsigned l) { set_undefined(to, destination, l, u->bits[l], u->origins[l]); });
 }
 
-void tell_undefined(const Inst& i, Warp& w, UndefinedUse use, Mask lanes, const Origin& origin) {
+void report_undefined(const Inst& i, Warp& w, UndefinedUse use, Mask lanes, const Origin& origin) {
   if (w.observer != nullptr) w.observer->undefined_used(w.point(i, lanes), use, lanes, origin);
 }
 

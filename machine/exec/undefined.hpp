@@ -66,13 +66,13 @@ inline void set_defined(Frame& frame, Slot s, Mask lanes) {
 void copy_undefined(const Frame& from, Slot source, Frame& to, Slot destination, Mask lanes);
 
 // Undefined values decide something here.
-void tell_undefined(const Inst& i, Warp& w, UndefinedUse use, Mask lanes, const Origin& origin);
+void report_undefined(const Inst& i, Warp& w, UndefinedUse use, Mask lanes, const Origin& origin);
 // The same where they are those of a slot.
 inline void require_defined(const Inst& i, Warp& w, Slot s, Mask lanes, UndefinedUse use) {
   const UndefinedSlot* u = undefined_of(w, s);
   if (u == nullptr || (u->lanes & lanes) == 0) return;
   const Mask at = u->lanes & lanes;
-  tell_undefined(i, w, use, at, u->origins[static_cast<unsigned>(std::countr_zero(at))]);
+  report_undefined(i, w, use, at, u->origins[static_cast<unsigned>(std::countr_zero(at))]);
 }
 
 // The warp holds undefined bits from here on; what a handler returns that found them.

@@ -169,7 +169,7 @@ struct Warp {
 };
 
 struct Warp::Copy {
-  AsyncCopy told;  // pointers into the arrays below
+  AsyncCopy event;  // pointers into the arrays below
   Mask pending = 0;
   alignas(64) std::array<std::uint64_t, 32> source{}, destination{};
   std::array<std::uint32_t, 32> source_bytes{}, group{};

@@ -8,7 +8,5 @@ namespace machine {
 // Decodes the packed forms (x2, x4, pack); false when the instruction is none of them (nothing is taken then).
 bool decode_convert_packed(Decoder& d);
 void decode_convert(Decoder& d);
-Handler convert_double(bool is_signed_source, char rounding);
-const void* keep_general(Decoder& d, const void* what, std::size_t bytes);
 
 }  // namespace machine

@@ -122,8 +122,8 @@ const Inst* pack_integers(const Inst& i, Warp& w, Mask mask) {
 }
 
 void cvt_pack(Decoder& d) {
-  d.take("pack");
-  if (!d.take("sat")) d.fail("cvt.pack needs .sat");
+  d.accept("pack");
+  if (!d.accept("sat")) d.fail("cvt.pack needs .sat");
   const Type to = d.type({Type::u16, Type::s16, Type::u8, Type::s8, Type::u4, Type::s4, Type::u2, Type::s2}),
              from = d.type({Type::s32});
   const bool small = to != Type::u16 && to != Type::s16;
@@ -150,9 +150,9 @@ bool decode_convert_packed(Decoder& d) {
   if (spelling.find(".pack.") != std::string_view::npos) return cvt_pack(d), true;
   if (spelling.find("x2") == std::string_view::npos && spelling.find("x4") == std::string_view::npos) return false;
   Packed p;
-  const int mode = d.take_one({"rn", "rz", "rp"});
-  p.finite = d.take("satfinite");
-  p.relu = d.take("relu");
+  const int mode = d.accept_one({"rn", "rz", "rp"});
+  p.finite = d.accept("satfinite");
+  p.relu = d.accept("relu");
   p.rounding = mode < 0 ? 'n' : "nzp"[mode];
   const Type to = d.type(), from = d.type();
   if (mode < 0) d.fail("needs a rounding mode");
@@ -184,7 +184,7 @@ bool decode_convert_packed(Decoder& d) {
     d.need_mode({false, 'n'});
     p.to = &format_of(to);
     const bool fast = to_half && mode == 0 && !p.finite && !p.relu;
-    const void* data = keep_general(d, &p, sizeof p);
+    const void* data = d.keep_value(p);
     Inst& i = d.emit(!fast               ? pack_floats
                      : to == Type::f16x2 ? binary<u32, float, float, PackHalf>
                                          : binary<u32, float, float, PackBfloat>);
@@ -198,7 +198,7 @@ bool decode_convert_packed(Decoder& d) {
     const Slot a = d.source(1, Type::b32), r = d.destination(0, carrier(to));
     p.to = &format_of(to);
     p.from = &format_of(from);
-    const void* data = keep_general(d, &p, sizeof p);
+    const void* data = d.keep_value(p);
     Inst& i = d.emit(narrow_pair);
     i.a = a, i.d = r, i.data = data;
     return true;
@@ -216,7 +216,7 @@ bool decode_convert_packed(Decoder& d) {
       if (p.relu && v == v && (h & 0x8000)) h = 0;
       table[code] = h;
     }
-    const void* data = keep_general(d, table.data(), table.size() * 2);
+    const void* data = d.keep_bytes(table.data(), table.size() * 2);
     Inst& i = d.emit(widen_pair);
     i.a = a, i.d = r, i.extra = half, i.data = data;
     return true;

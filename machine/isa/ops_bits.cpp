@@ -330,8 +330,8 @@ void three(Decoder& d, Handler h) {
   i.a = a, i.b = b, i.c = c, i.d = r;
 }
 void shf(Decoder& d) {
-  const int side = d.take_one({"l", "r"});
-  const int mode = d.take_one({"clamp", "wrap"});
+  const int side = d.accept_one({"l", "r"});
+  const int mode = d.accept_one({"clamp", "wrap"});
   d.type({Type::b32});
   if (side < 0 || mode < 0) d.fail("needs .l or .r, and .clamp or .wrap");
   three(d, side == 0 ? (mode == 0 ? ternary<u32, u32, u32, u32, Funnel<true, false>>
@@ -341,7 +341,7 @@ void shf(Decoder& d) {
 }
 void prmt(Decoder& d) {
   d.type({Type::b32});
-  const int mode = d.take_one({"f4e", "b4e", "rc8", "ecl", "ecr", "rc16"});
+  const int mode = d.accept_one({"f4e", "b4e", "rc8", "ecl", "ecr", "rc16"});
   static constexpr Handler kModes[] = {
       ternary<u32, u32, u32, u32, PrmtBy<PrmtMode::f4e>>, ternary<u32, u32, u32, u32, PrmtBy<PrmtMode::b4e>>,
       ternary<u32, u32, u32, u32, PrmtBy<PrmtMode::rc8>>, ternary<u32, u32, u32, u32, PrmtBy<PrmtMode::ecl>>,
@@ -350,7 +350,7 @@ void prmt(Decoder& d) {
 }
 
 void lop3_decode(Decoder& d) {
-  const bool either = d.take("or"), both = d.take("and");
+  const bool either = d.accept("or"), both = d.accept("and");
   d.type({Type::b32});
   if (!either && !both) {
     d.end(5);
@@ -373,7 +373,7 @@ void lop3_decode(Decoder& d) {
   const Slot e = d.predicate_source(q);
   Inst& i = d.emit(either ? lop3_predicate<true> : lop3_predicate<false>);
   i.a = a, i.b = b, i.c = c, i.d = r, i.e = e, i.extra = table, i.imm = flip ? -1 : 0;
-  i.slots = d.keep({p});
+  i.slots = d.keep_slots({p});
 }
 
 void bfi_decode(Decoder& d) {
@@ -392,7 +392,7 @@ void bfe_decode(Decoder& d) {
   i.a = a, i.b = b, i.c = c, i.d = r;
 }
 void bfind(Decoder& d) {
-  const bool shift_amount = d.take("shiftamt");
+  const bool shift_amount = d.accept("shiftamt");
   const Type t = d.type({Type::u32, Type::u64, Type::s32, Type::s64});
   const Handler h =
       t == Type::u32   ? (shift_amount ? unary<u32, u32, Bfind<u32, true>> : unary<u32, u32, Bfind<u32, false>>)
@@ -424,13 +424,13 @@ void two(Decoder& d, Handler h, Type t) {
   i.a = a, i.b = b, i.d = r;
 }
 void bmsk(Decoder& d) {
-  const int mode = d.take_one({"clamp", "wrap"});
+  const int mode = d.accept_one({"clamp", "wrap"});
   d.type({Type::b32});
   if (mode < 0) d.fail("needs .clamp or .wrap");
   two(d, mode == 0 ? binary<u32, u32, u32, Bmsk<true>> : binary<u32, u32, u32, Bmsk<false>>, Type::b32);
 }
 void szext(Decoder& d) {
-  const int mode = d.take_one({"clamp", "wrap"});
+  const int mode = d.accept_one({"clamp", "wrap"});
   const Type t = d.type({Type::u32, Type::s32});
   if (mode < 0) d.fail("needs .clamp or .wrap");
   two(d,

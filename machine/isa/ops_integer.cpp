@@ -335,7 +335,7 @@ void emit3(Decoder& d, Handler h, Type tr, Type t, Type tc) {
 }
 
 void add_sub(Decoder& d, bool add, bool carry_in) {
-  const bool cc = d.take("cc"), sat = d.take("sat");
+  const bool cc = d.accept("cc"), sat = d.accept("sat");
   const Type t = d.type();
   if (cc || carry_in) {
     if (t != Type::u32 && t != Type::s32 && t != Type::u64 && t != Type::s64) d.refuse_type(t);
@@ -360,7 +360,7 @@ void decode_integer_add(Decoder& d) { add_sub(d, true, false); }
 void decode_integer_sub(Decoder& d) { add_sub(d, false, false); }
 
 void decode_integer_mul(Decoder& d) {
-  const int part = d.take_one({"lo", "hi", "wide"});
+  const int part = d.accept_one({"lo", "hi", "wide"});
   const Type t = d.type({Type::u16, Type::u32, Type::u64, Type::s16, Type::s32, Type::s64});
   if (part < 0) d.fail("needs .lo, .hi or .wide");
   if (part == 0) return emit2(d, binary_for<MulLo>(d, t), t);
@@ -384,8 +384,8 @@ void decode_integer_mul(Decoder& d) {
 namespace {
 
 void mad(Decoder& d, bool carry_in) {
-  const int part = d.take_one({"lo", "hi", "wide"});
-  const bool sat = d.take("sat"), cc = d.take("cc");
+  const int part = d.accept_one({"lo", "hi", "wide"});
+  const bool sat = d.accept("sat"), cc = d.accept("cc");
   const Type t = d.type({Type::u16, Type::u32, Type::u64, Type::s16, Type::s32, Type::s64});
   if (part < 0) d.fail("needs .lo, .hi or .wide");
   if (cc || carry_in) {
@@ -413,7 +413,7 @@ void mad(Decoder& d, bool carry_in) {
 }
 
 void mul24(Decoder& d) {
-  const int part = d.take_one({"lo", "hi"});
+  const int part = d.accept_one({"lo", "hi"});
   const Type t = d.type({Type::u32, Type::s32});
   if (part < 0) d.fail("needs .lo or .hi");
   if (t == Type::u32)
@@ -422,8 +422,8 @@ void mul24(Decoder& d) {
 }
 
 void mad24(Decoder& d) {
-  const int part = d.take_one({"lo", "hi"});
-  const bool sat = d.take("sat");
+  const int part = d.accept_one({"lo", "hi"});
+  const bool sat = d.accept("sat");
   const Type t = d.type({Type::u32, Type::s32});
   if (part < 0) d.fail("needs .lo or .hi");
   if (sat) {
@@ -468,7 +468,7 @@ Handler dp2a_handler(Type a, Type b) {
 }
 
 void dp2a(Decoder& d) {
-  const int part = d.take_one({"lo", "hi"});
+  const int part = d.accept_one({"lo", "hi"});
   if (part < 0) d.fail("needs .lo or .hi");
   const Type a = d.type({Type::u32, Type::s32}), b = d.type({Type::u32, Type::s32});
   emit3(d, part == 1 ? dp2a_handler<true>(a, b) : dp2a_handler<false>(a, b), Type::b32, Type::b32, Type::b32);
@@ -495,7 +495,7 @@ void decode_integer_abs_neg(Decoder& d, bool abs) {
 }
 
 void decode_integer_min_max(Decoder& d, bool min) {
-  const bool relu = d.take("relu");
+  const bool relu = d.accept("relu");
   const Type t = d.type();
   if (t == Type::u16x2)
     return emit2(d, min ? binary<u32, u32, u32, Pair<u16, Min<u16>>> : binary<u32, u32, u32, Pair<u16, Max<u16>>>, t);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "exec/fault.hpp"
 #include "exec/real.hpp"
 #include "exec/undefined.hpp"
 #include "isa/convert.hpp"
@@ -147,7 +148,7 @@ const Inst* mma(const Inst& i, Warp& w, Mask mask) {
   const Meeting m = meet(i, w, mask, i.e, Collective::mma, nullptr);
   if (!m.ready) return m.next;
   if (m.present != kFullMask)
-    collective_fault(i, w, m.present, Fault::divergent_barrier, "a matrix instruction needs all 32 lanes");
+    report_fault(i, w, m.present, Fault::divergent_barrier, "a matrix instruction needs all 32 lanes");
   const Slot* slots = i.slots;
   const MmaOp& op = *reinterpret_cast<const MmaOp*>(i.imm);
   if (w.follows) [[unlikely]]
@@ -237,8 +238,8 @@ void unusual_product(Decoder& d, const MmaOp& op, bool columns_a, bool rows_b) {
   if ((columns_a || rows_b) && !halves) d.fail("only .row.col is supported");
   if (op.saturate && !quarter(op.a)) d.fail(".satfinite needs integers");
   if (bits) {
-    const int how = d.take_one({"and", "xor"});
-    if (how < 0 || !d.take("popc")) d.fail("needs .and.popc or .xor.popc");
+    const int how = d.accept_one({"and", "xor"});
+    if (how < 0 || !d.accept("popc")) d.fail("needs .and.popc or .xor.popc");
     p.bits = how == 0 ? Product::and_popc : Product::xor_popc;
   }
   const auto of = [&](Role role, Type t, unsigned rows, unsigned columns, bool turned) {
@@ -256,10 +257,10 @@ void unusual_product(Decoder& d, const MmaOp& op, bool columns_a, bool rows_b) {
 
 void mma_decode(Decoder& d) {
   MmaOp op;
-  if (d.take("sp") || d.take("sp::ordered_metadata")) d.fail("sparse matrices are not supported");
-  if (!d.take("sync") || !d.take("aligned")) d.fail("needs .sync.aligned");
-  const int shape = d.take_one({"m16n8k4", "m16n8k8", "m16n8k16", "m16n8k32", "m8n8k4", "m8n8k16", "m8n8k32",
-                                "m16n8k64", "m8n8k128", "m16n8k128", "m16n8k256"});
+  if (d.accept("sp") || d.accept("sp::ordered_metadata")) d.fail("sparse matrices are not supported");
+  if (!d.accept("sync") || !d.accept("aligned")) d.fail("needs .sync.aligned");
+  const int shape = d.accept_one({"m16n8k4", "m16n8k8", "m16n8k16", "m16n8k32", "m8n8k4", "m8n8k16", "m8n8k32",
+                                  "m16n8k64", "m8n8k128", "m16n8k128", "m16n8k256"});
   static constexpr unsigned kShapes[][3] = {{16, 8, 4}, {16, 8, 8},  {16, 8, 16}, {16, 8, 32},  {8, 8, 4},   {8, 8, 16},
                                             {8, 8, 32}, {16, 8, 64}, {8, 8, 128}, {16, 8, 128}, {16, 8, 256}};
   if (shape < 0) d.fail("this shape is not supported");
@@ -269,9 +270,9 @@ void mma_decode(Decoder& d) {
     const auto layout = d.next();
     if (layout != "row" && layout != "col") d.fail("needs .row or .col twice");
     by_columns = layout == "col";
-    d.take(layout);
+    d.accept(layout);
   }
-  op.saturate = d.take("satfinite");
+  op.saturate = d.accept("satfinite");
   op.d = d.type(), op.a = d.type(), op.b = d.type(), op.c = d.type();
   const bool quad_pairs = op.a == Type::f16 && op.m == 8;
   if (quad_pairs || op.a == Type::s4 || op.a == Type::u4 || op.a == Type::b1)
@@ -316,8 +317,8 @@ void mma_decode(Decoder& d) {
   }
   const u32 full = kFullMask;
   const Slot members = d.constant(&full, 4);
-  const Slot* kept = d.keep(std::move(slots));
-  const void* data = keep_general(d, &op, sizeof op);
+  const Slot* kept = d.keep_slots(std::move(slots));
+  const void* data = d.keep_value(op);
   d.need_mode({false, 'n'});
   Inst& i = d.emit(mma);
   i.e = members, i.slots = kept, i.imm = reinterpret_cast<std::int64_t>(data);

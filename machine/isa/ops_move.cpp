@@ -107,7 +107,7 @@ void mov_parts(Decoder& d, Type t, bool packing) {
   else if (parts == 2) h = packing ? pack<u64, u32> : unpack<u64, u32>;
   else h = packing ? pack<u64, u16> : unpack<u64, u16>;
   if (h == nullptr) d.fail("these parts are not supported");
-  const Slot* kept = d.keep(std::move(slots));
+  const Slot* kept = d.keep_slots(std::move(slots));
   Inst& i = d.emit(h);
   (packing ? i.d : i.a) = whole;
   i.slots = kept;
@@ -139,7 +139,7 @@ void mov_wide(Decoder& d) {
   };
   const auto from = parts(1), to = parts(0);
   const Slot low = d.source(from[0], Type::b64), high = d.source(from[1], Type::b64);
-  const Slot* slots = d.keep({d.destination(to[0], Type::b64), d.destination(to[1], Type::b64)});
+  const Slot* slots = d.keep_slots({d.destination(to[0], Type::b64), d.destination(to[1], Type::b64)});
   Inst& i = d.emit(move_wide);
   i.a = low, i.b = high, i.slots = slots;
 }
@@ -217,15 +217,15 @@ const Inst* shift_window(const Inst& i, Warp& w, Mask mask) {
 }
 
 int space_of(Decoder& d) {
-  if (d.take("shared::cta") || d.take("shared::cluster")) return 1;
-  const int s = d.take_one({"global", "shared", "local", "const", "param"});
+  if (d.accept("shared::cta") || d.accept("shared::cluster")) return 1;
+  const int s = d.accept_one({"global", "shared", "local", "const", "param"});
   if (s < 0) d.fail("needs a state space");
-  d.take("entry");
+  d.accept("entry");
   return s;
 }
 
 void cvta(Decoder& d) {
-  const bool to = d.take("to");
+  const bool to = d.accept("to");
   const int s = space_of(d);
   const Type t = d.type({Type::u64, Type::u32});
   if (t == Type::u32) d.fail("32-bit addresses are not supported");
@@ -297,7 +297,7 @@ const Inst* own_rank(const Inst& i, Warp& w, Mask mask) {
   return move<T>(i, w, mask);
 }
 void mapa(Decoder& d) {
-  const bool shared = d.take("shared::cluster");
+  const bool shared = d.accept("shared::cluster");
   const Type t = d.type({Type::u32, Type::u64});
   d.end(3);
   const Slot a = d.source(1, t), r = d.destination(0, t), rank = d.source(2, Type::b32);
@@ -308,7 +308,7 @@ void mapa(Decoder& d) {
 
 // The rank of the block whose shared memory an address lies in.
 void getctarank(Decoder& d) {
-  d.take("shared::cluster");
+  d.accept("shared::cluster");
   const Type t = d.type({Type::u32, Type::u64});
   d.end(2);
   d.source(1, t);

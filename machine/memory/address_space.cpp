@@ -7,12 +7,12 @@
 #include <new>
 #include <vector>
 
+#include "memory/round_up.hpp"
+
 namespace machine {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
-
-std::uint64_t round_up(std::uint64_t value, std::uint64_t to) { return (value + to - 1) / to * to; }
 
 // Heap objects up to so many bytes share a slab; its own guard is a cell.
 constexpr std::uint64_t kSmallHeapBytes = 16 << 10;

@@ -30,7 +30,7 @@ class Pool {
   }
 
   // Adds `count` of them to `into`, under one lock.
-  void take(std::vector<T*>& into, std::size_t count) {
+  void acquire(std::vector<T*>& into, std::size_t count) {
     const std::lock_guard hold(lock_);
     for (std::size_t i = 0; i < shelves_.size() && count > 0; ++i) {
       std::vector<T*>& shelf = shelf_of(thread_number() + i);
@@ -46,12 +46,12 @@ class Pool {
       while (i > 0) shelf_of(thread_number()).push_back(&owned_.back()[--i]);
     }
   }
-  T* take() {
+  T* acquire() {
     std::vector<T*> one;
-    take(one, 1);
+    acquire(one, 1);
     return one.front();
   }
-  void give(const std::vector<T*>& spent) {
+  void release(const std::vector<T*>& spent) {
     if (spent.empty()) return;
     const std::lock_guard hold(lock_);
     std::vector<T*>& shelf = shelf_of(thread_number());

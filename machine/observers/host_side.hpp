@@ -25,12 +25,12 @@ class HostSide {
 
  private:
   void invalid(AccessKind kind, std::uint64_t address, std::uint64_t bytes, const Object* object, const char* why);
-  void check_overlap(const Range& destination);
-  void copied_to_device(const Range& destination);
-  void copied_to_host(const Range& source);
+  void check_overlap(const TouchedRange& destination);
+  void copied_to_device(const TouchedRange& destination);
+  void copied_to_host(const TouchedRange& source);
   bool is_computed(std::uint64_t address) const;
   unsigned widest_at(std::uint64_t address) const;
-  void unwritten(const Range& source, std::uint64_t first, std::uint64_t missing);
+  void unwritten(const TouchedRange& source, std::uint64_t first, std::uint64_t missing);
   void undefined(const KeptOrigin& origin, std::uint64_t missing);
 
   const CheckOptions& options_;
@@ -39,8 +39,8 @@ class HostSide {
   Kept& kept_;
   Operations& operations_;
   Operation current_;
-  std::optional<Range> source_;  // of the copy under way, device side
-  std::vector<Range> sources_;   // of the copy under way, slice by slice
+  std::optional<TouchedRange> source_;  // of the copy under way, device side
+  std::vector<TouchedRange> sources_;   // of the copy under way, slice by slice
 };
 
 }  // namespace machine::checks

@@ -7,7 +7,7 @@
 // host_side.cpp's.
 //
 // Memory of symbols, parameters, pinned, managed and registered memory counts as written: the program that loads it, or
-// the host without telling, may have written it.
+// the host without notification, may have written it.
 #pragma once
 
 #include <array>

@@ -114,7 +114,7 @@ Relation BlockOrder::relation(unsigned w, unsigned lane, std::uint32_t block, un
 }
 
 // Joins `from`, the state of `lanes` of warp w, into what is not theirs alone.
-void BlockOrder::take(LaneState& into, const LaneState& from, unsigned w, Mask lanes) const {
+void BlockOrder::learn(LaneState& into, const LaneState& from, unsigned w, Mask lanes) const {
   into.now.join(from.now);
   if (from.copied != 0) into.now.own.add(Grain{async_actor(w), lanes, from.copied});
   join_shared(into.observed, from.observed);
@@ -143,7 +143,7 @@ void BlockOrder::fold(unsigned w) {
     const std::shared_ptr<LaneState> group = warp.lane[std::countr_zero(warp.split)];
     Mask members = 0;
     each_lane(warp.split, [&](unsigned l) { members |= warp.lane[l] == group ? Mask{1} << l : 0; });
-    take(warp.common, *group, w, members);
+    learn(warp.common, *group, w, members);
     each_lane(members, [&](unsigned l) { warp.lane[l].reset(); });
     warp.split &= ~members;
   }
@@ -151,20 +151,20 @@ void BlockOrder::fold(unsigned w) {
 
 void BlockOrder::collect(LaneState& meeting, unsigned w, Mask lanes) {
   WarpOrder& warp = warps_[w];
-  take(meeting, warp.common, w, whole_if(lanes, warp.alive));
+  learn(meeting, warp.common, w, whole_if(lanes, warp.alive));
   Mask rest = lanes & warp.split;
   while (rest != 0) {
     const std::shared_ptr<LaneState>& group = warp.lane[std::countr_zero(rest)];
     Mask members = 0;
     each_lane(rest, [&](unsigned l) { members |= warp.lane[l] == group ? Mask{1} << l : 0; });
-    take(meeting, *group, w, members);
+    learn(meeting, *group, w, members);
     rest &= ~members;
   }
   meeting.now.own.add(Grain{w, whole_if(lanes, warp.alive), ++warp.clock});
 }
 
 void BlockOrder::give(unsigned w, Mask lanes, Mask alive, const LaneState& meeting) {
-  each_state(w, lanes, alive, [&](LaneState& state, Mask members) { take(state, meeting, w, members); });
+  each_state(w, lanes, alive, [&](LaneState& state, Mask members) { learn(state, meeting, w, members); });
   warps_[w].warp_floor = warps_[w].common.now.own.upto[w];
 }
 
@@ -197,7 +197,7 @@ void BlockOrder::release(const BarrierRelease& barrier) {
     Stamp highest = 0;
     for (unsigned w = 0; w < warps_.size(); ++w) {
       fold(w);
-      take(meeting, warps_[w].common, w, kFullMask);
+      learn(meeting, warps_[w].common, w, kFullMask);
       highest = std::max(highest, warps_[w].clock);
     }
     ++highest;

@@ -56,9 +56,9 @@ GlobalRaces::GlobalRaces(const LaunchInfo& launch, RaceReport& report, PageMap& 
 
 void GlobalRaces::finish() {
   settle();
-  Pool<Sheet>::instance().give(sheets_);
+  Pool<Sheet>::instance().release(sheets_);
   sheets_.clear();
-  if (log_) Pool<AccessLog>::instance().give({log_});
+  if (log_) Pool<AccessLog>::instance().release({log_});
   log_ = nullptr;
 }
 
@@ -99,16 +99,16 @@ void GlobalRaces::access(BlockOrder& order, Locks::Held& held, const WarpPoint& 
   if (strong(entry.touch)) {
     listen(a);
     entry.sequence = ++sequence_;
-    take(order, point.warp, a, entry);
+    record(order, point.warp, a, entry);
     locks_.strong_access(held, order, report_, launch_, point, a);
     return;
   }
   if (held.empty()) [[likely]]
-    return take(order, point.warp, a, entry);
+    return record(order, point.warp, a, entry);
   for (Mask rest = a.lanes; rest != 0;) {
     const Locks::Part part = Locks::part_of(held, order, point.warp, rest);
     entry.section = part.section, entry.unfenced = !part.fenced;
-    take(order, point.warp, part.lanes == a.lanes ? a : narrowed(a, part.lanes), entry);
+    record(order, point.warp, part.lanes == a.lanes ? a : narrowed(a, part.lanes), entry);
     rest &= ~part.lanes;
   }
 }
@@ -136,18 +136,18 @@ void GlobalRaces::async_access(const BlockOrder& order, const WarpPoint& point, 
   entry.pc = point.pc;
   entry.touch = touch;
   if (strong(touch)) entry.sequence = ++sequence_, entry.value_bytes = value_bytes;
-  take(order, point.warp, a, entry);
+  record(order, point.warp, a, entry);
 }
 
-void GlobalRaces::take(const BlockOrder& order, unsigned warp, const Access& a, const Entry& entry) {
+void GlobalRaces::record(const BlockOrder& order, unsigned warp, const Access& a, const Entry& entry) {
   const bool met = mark(warp, a, entry);
   if (apart_ && !met && !strong(entry.touch)) return write_down(order, warp, a, entry);
   if (apart_) replay(order);
   report_.next_access();
-  told_ = false;
+  reported_ = false;
   compare_and_remember(order, warp, a, entry);
   // What it met was forgotten since, as is done with what lies before a barrier.
-  if (entry.read_only && met && !told_) {
+  if (entry.read_only && met && !reported_) {
     const unsigned lane = a.first_lane();
     const std::uint64_t address = a.address[lane];
     report_.read_only({entry.block, warp, lane, entry.pc, entry.touch}, nullptr, address,
@@ -197,7 +197,7 @@ bool GlobalRaces::mark(unsigned warp, const Access& a, const Entry& entry) {
 
 Sheet& GlobalRaces::sheet_of(Page& page) {
   if (page.sheet) return *page.sheet;
-  if (sheets_.empty()) Pool<Sheet>::instance().take(sheets_, 8);
+  if (sheets_.empty()) Pool<Sheet>::instance().acquire(sheets_, 8);
   page.sheet = sheets_.back();
   sheets_.pop_back();
   open_.push_back(&page);
@@ -205,7 +205,7 @@ Sheet& GlobalRaces::sheet_of(Page& page) {
 }
 
 void GlobalRaces::write_down(const BlockOrder& order, unsigned warp, const Access& a, const Entry& entry) {
-  if (!log_) log_ = Pool<AccessLog>::instance().take();
+  if (!log_) log_ = Pool<AccessLog>::instance().acquire();
   AccessLog& log = *log_;
   log.append(a, warp, entry.pc, entry.touch, entry.stamp);
   if (!log.full()) return;

@@ -129,7 +129,7 @@ void GlobalRaces::compare(const BlockOrder& order, unsigned warp, const Line& li
                                                                              : conflict_of(relation, now, then, same);
         report_.race(order, now, then, earlier.stamp, relation, conflict, Space::global, address,
                      AddressSpace::instance().find(address));
-        told_ = true;
+        reported_ = true;
         if (!is_warning(conflict)) break;
       }
     }
@@ -167,7 +167,7 @@ void GlobalRaces::compare_read_only(const BlockOrder& order, unsigned warp, std:
       const Party before{earlier.block, by, by_lane, earlier.pc, earlier.touch};
       report_.read_only({entry.block, warp, lane, entry.pc, entry.touch}, &before, address,
                         AddressSpace::instance().find(address));
-      told_ = true;
+      reported_ = true;
       return;
     }
   }

@@ -4,15 +4,10 @@
 #include <cstring>
 
 #include "exec/kernel.hpp"
+#include "memory/round_up.hpp"
 #include "ptx/declaration.hpp"
 
 namespace machine {
-namespace {
-
-std::uint32_t round_up(std::uint32_t value, std::uint32_t to) { return (value + to - 1) / to * to; }
-
-}  // namespace
-
 Decoder::Decoder(const ModuleText& m, Program& p, Function& f, const Options& o, const FrameLayout* layout,
                  bool following)
     : module(m),
@@ -38,42 +33,42 @@ void Decoder::refuse_type(Type t) const { fail("type '." + std::string(name_of(t
 
 // How many instructions write each register. The destination stands first; names that stand first without being
 // written (st, bra) only make the count too high, which is harmless.
-void Decoder::find_definitions(Text body) {
+void Decoder::find_definitions(Scanner body) {
   LinearAddresses addresses;
   while (!body.done()) {
-    if (body.take('{') || body.take('}') || body.take(';')) continue;
-    if (body.take('@')) {
-      body.take('!');
+    if (body.accept('{') || body.accept('}') || body.accept(';')) continue;
+    if (body.accept('@')) {
+      body.accept('!');
       body.word();
     }
     const auto word = body.word();
     if (word.empty()) body.fail(std::string("unexpected '") + body.raw() + "'");
     if (body.peek() == ':') {
-      body.take(':');
+      body.accept(':');
       continue;
     }
     if (word == ".loc") {
       // up to three numbers, then optional attributes; ends where the next statement begins
       for (int k = 0; k < 3; ++k) body.word();
-      while (body.take(',')) {
+      while (body.accept(',')) {
         const bool name = body.word() == "function_name";
         body.word();
-        if (name && body.take('+')) body.word();
+        if (name && body.accept('+')) body.word();
         if (!name) body.word(), body.word();
       }
       continue;
     }
     if (word[0] != '.') {
-      const auto operands = Text(body).until(';');
+      const auto operands = Scanner(body).until(';');
       addresses.look_at(word, operands);
       guesses_.look_at(word, operands);
       times_.look_at(word, operands);
-      if (body.take('{')) {
+      if (body.accept('{')) {
         do ++definitions_[register_of(body.word())];
-        while (body.take(','));
+        while (body.accept(','));
       } else if (body.peek() != '(' && body.peek() != '[') {
         do ++definitions_[register_of(body.word())];
-        while (body.take('|'));
+        while (body.accept('|'));
       }
     }
     body.until(';');
@@ -84,7 +79,7 @@ void Decoder::find_definitions(Text body) {
   program.stores.strides |= addresses.strides();
 }
 
-void Decoder::run(Text body) {
+void Decoder::run(Scanner body) {
   find_definitions(body);
   open_scope();
   // Parameters are names like any other.
@@ -102,30 +97,30 @@ void Decoder::run(Text body) {
   finish();
 }
 
-void Decoder::statement(Text& text) {
+void Decoder::statement(Scanner& text) {
   opcode_ = {};
   const char c = text.peek();
   line_ = text.line();
   if (c == '{') {
-    text.take('{');
+    text.accept('{');
     open_scope();
     return;
   }
   if (c == '}') {
-    text.take('}');
+    text.accept('}');
     if (scopes_.size() == 1) text.fail("unexpected '}'");
     close_scope();
     return;
   }
   if (c == ';') {
-    text.take(';');
+    text.accept(';');
     return;
   }
   Operand guard;
   bool guarded = false;
-  if (text.take('@')) {
+  if (text.accept('@')) {
     guarded = true;
-    guard.negated = text.take('!');
+    guard.negated = text.accept('!');
     guard.kind = Operand::name;
     guard.text = text.word();
   }
@@ -136,13 +131,13 @@ void Decoder::statement(Text& text) {
     return;
   }
   if (!guarded && text.peek() == ':') {
-    text.take(':');
+    text.accept(':');
     if (text.peek() == '.') {
       const auto kind = text.word();
       if (kind == ".branchtargets") {
         auto& list = scopes_.back().targets[word];
         do list.push_back(text.word());
-        while (text.take(','));
+        while (text.accept(','));
         text.expect(';');
         return;
       }
@@ -153,7 +148,7 @@ void Decoder::statement(Text& text) {
       if (kind == ".calltargets") {
         CallForm& form = scopes_.back().calls[word] = {true, {}, {}};
         do form.names.push_back(text.word());
-        while (text.take(','));
+        while (text.accept(','));
         text.expect(';');
         return;
       }
@@ -167,7 +162,7 @@ void Decoder::statement(Text& text) {
   instruction(text, word, guarded ? &guard : nullptr);
 }
 
-void Decoder::directive(Text& text, std::string_view word) {
+void Decoder::directive(Scanner& text, std::string_view word) {
   if (word == ".loc") return location(text);
   if (word == ".reg") return declare_registers(text);
   if (word == ".local" || word == ".shared" || word == ".param") return declare_memory(text, word);
@@ -181,7 +176,7 @@ void Decoder::directive(Text& text, std::string_view word) {
   text.fail("kernel '" + program.kernel + "': unknown directive '" + std::string(word) + "'");
 }
 
-void Decoder::location(Text& text) {
+void Decoder::location(Scanner& text) {
   auto number = [&] {
     Number n;
     const auto word = text.word();
@@ -192,11 +187,11 @@ void Decoder::location(Text& text) {
   position.file = number();
   position.line = number();
   const auto column = number();
-  while (text.take(',')) {
+  while (text.accept(',')) {
     const auto word = text.word();
     if (word == "function_name") {
       position.function = text.word();
-      if (text.take('+')) number();
+      if (text.accept('+')) number();
     } else if (word == "inlined_at") {
       const auto file = number();
       const auto line = number();
@@ -220,7 +215,7 @@ void Decoder::location(Text& text) {
   program.position_index[{position.file, position.line, column}] = location_;
 }
 
-void Decoder::declare_registers(Text& text) {
+void Decoder::declare_registers(Scanner& text) {
   Declaration first;
   bool more = false;
   do {
@@ -230,7 +225,7 @@ void Decoder::declare_registers(Text& text) {
     const unsigned bytes = bytes_of(d.type);
     if (d.vector != 1 || d.is_array) text.fail("vector registers are not supported");
     if (d.count_range != 0) {
-      scopes_.back().ranges.push_back({d.name, d.count_range, d.type});
+      scopes_.back().register_sets.push_back({d.name, d.count_range, d.type});
     } else {
       Variable v;
       v.kind = Variable::reg;
@@ -239,11 +234,11 @@ void Decoder::declare_registers(Text& text) {
       scopes_.back().names[d.name] = v;
       if (bytes == 16) declare_halves(scopes_.back(), d.name);
     }
-  } while (text.take(','));
+  } while (text.accept(','));
   text.expect(';');
 }
 
-void Decoder::declare_memory(Text& text, std::string_view space) {
+void Decoder::declare_memory(Scanner& text, std::string_view space) {
   do {
     const auto d = parse_declaration(text);
     Variable v;
@@ -283,15 +278,15 @@ void Decoder::declare_memory(Text& text, std::string_view space) {
       area_list_.push_back(area);
     }
     scopes_.back().names[d.name] = v;
-  } while (text.take(','));
+  } while (text.accept(','));
   text.expect(';');
 }
 
-void Decoder::instruction(Text& text, std::string_view word, Operand* guard) {
+void Decoder::instruction(Scanner& text, std::string_view word, Operand* guard) {
   const auto start = static_cast<std::size_t>(word.data() - module.text.data());
   opcode_ = word;
   modifiers_.clear();
-  taken_ = 0;
+  accepted_ = 0;
   // Split at '.', keep "L2::128B" whole.
   std::size_t at = word.find('.');
   base_ = word.substr(0, at);
@@ -307,7 +302,7 @@ void Decoder::instruction(Text& text, std::string_view word, Operand* guard) {
     do {
       operands_.push_back(parse_operand(text));
       if (operands_.size() > 64) fail("too many operands");
-    } while (text.take(','));
+    } while (text.accept(','));
   }
   const auto finish_at = text.offset();
   text.expect(';');
@@ -343,25 +338,25 @@ void Decoder::instruction(Text& text, std::string_view word, Operand* guard) {
   }
 }
 
-Operand Decoder::parse_operand(Text& text) {
+Operand Decoder::parse_operand(Scanner& text) {
   Operand o;
   const char c = text.peek();
   if (c == '{' || c == '(') {
-    text.take(c);
+    text.accept(c);
     const char close = c == '{' ? '}' : ')';
     o.kind = Operand::list;
-    if (text.take(close)) return o;
+    if (text.accept(close)) return o;
     do {
       if (o.parts.size() > 256) text.fail("an operand list is too long");
       o.parts.push_back(parse_operand(text));
-    } while (text.take(','));
+    } while (text.accept(','));
     text.expect(close);
     return o;
   }
   if (c == '[') {
-    text.take('[');
+    text.accept('[');
     o.kind = Operand::address;
-    bool minus = text.take('-');
+    bool minus = text.accept('-');
     auto word = text.word();
     Number n;
     if (parse_number(word, n)) {
@@ -370,24 +365,24 @@ Operand Decoder::parse_operand(Text& text) {
       if (word.empty() || minus) text.fail("bad address");
       o.text = word;
       while (text.peek() == '+' || text.peek() == '-') {
-        bool negative = text.take('-');
-        if (!negative) text.take('+');
-        if (text.take('-')) negative = !negative;
+        bool negative = text.accept('-');
+        if (!negative) text.accept('+');
+        if (text.accept('-')) negative = !negative;
         word = text.word();
         if (!parse_number(word, n) || n.kind != Number::integer)
           text.fail("bad address offset '" + std::string(word) + "'");
         o.offset += static_cast<std::int64_t>(n.bits) * (negative ? -1 : 1);
       }
     }
-    if (text.take(',')) {  // a tensor map and coordinates
+    if (text.accept(',')) {  // a tensor map and coordinates
       o.parts.push_back(parse_operand(text));
       if (o.parts.back().kind != Operand::list) text.fail("a tensor address needs its coordinates in braces");
     }
     text.expect(']');
     return o;
   }
-  o.negated = text.take('!');
-  o.minus = text.take('-');
+  o.negated = text.accept('!');
+  o.minus = text.accept('-');
   const auto word = text.word();
   if (word.empty()) text.fail(std::string("expected an operand, found '") + text.raw() + "'");
   if (word == "_") {
@@ -404,13 +399,13 @@ Operand Decoder::parse_operand(Text& text) {
     o.kind = Operand::name;
     o.text = word;
     if (text.peek() == '+') {  // symbol + offset
-      text.take('+');
+      text.accept('+');
       Number n;
       if (!parse_number(text.word(), n)) text.fail("bad offset");
       o.offset = static_cast<std::int64_t>(n.bits);
     }
   }
-  if (text.take('|')) {
+  if (text.accept('|')) {
     Operand pair;
     pair.kind = Operand::list;
     pair.piped = true;

@@ -242,14 +242,14 @@ void Decoder::finish() {
   const Opcode* ret = find_opcode("ret");
   modifiers_.clear();
   operands_.clear();
-  taken_ = 0;
+  accepted_ = 0;
   ret->decode(*this);
   close_scope();
   if (layout_ == nullptr) {
     for (const auto& [from, to] : edges()) lifetimes_.edge(from, to);
   } else {
     note_passed_barriers();
-    tell_local_arrays_apart(function.local, local_statements_);
+    distinguish_local_arrays(function.local, local_statements_);
   }
   if (following_) {
     function.flows.resize(function.code.size());
@@ -285,7 +285,7 @@ void decode_functions(Program& program, const ModuleText& module, const Function
     f.number = static_cast<std::uint32_t>(k);
     const auto& text = k == 0 ? kernel : module.functions[module.by_name.at(f.name)];
     Decoder decoder(module, program, f, options, learning ? nullptr : &layouts[k], following);
-    decoder.run(Text(module.text, text.body_begin, text.body_end, text.body_line));
+    decoder.run(Scanner(module.text, text.body_begin, text.body_end, text.body_line));
     if (learning) layouts.push_back(decoder.layout());
     program.calls |= f.calls;
   }

@@ -115,7 +115,7 @@ std::vector<Object> parts_of(const Object& array, const std::vector<LocalStateme
 
 }  // namespace
 
-void tell_local_arrays_apart(LocalLayout& layout, const std::vector<LocalStatement>& statements) {
+void distinguish_local_arrays(LocalLayout& layout, const std::vector<LocalStatement>& statements) {
   for (const Object& array : layout.arrays)
     for (auto& part : parts_of(array, statements)) layout.parts.push_back(std::move(part));
   // One array has no neighbour.

@@ -16,6 +16,6 @@
 namespace machine {
 
 // Fills `parts` and `uses` of a layout whose `arrays` are known.
-void tell_local_arrays_apart(LocalLayout& layout, const std::vector<LocalStatement>& statements);
+void distinguish_local_arrays(LocalLayout& layout, const std::vector<LocalStatement>& statements);
 
 }  // namespace machine

@@ -7,7 +7,7 @@
 
 #include "exec/kernel.hpp"
 #include "ptx/declaration.hpp"
-#include "ptx/text.hpp"
+#include "ptx/scanner.hpp"
 
 namespace machine {
 namespace {
@@ -50,13 +50,13 @@ class Indexer {
         text_.fail("address size " + std::string(value) + ": only 64-bit PTX runs here");
     } else if (word == ".target") {
       module_.target = text_.word();
-      while (text_.take(',')) text_.word();
+      while (text_.accept(',')) text_.word();
     } else if (word == ".file") {
       const auto number = text_.word();
       Number n;
       if (!parse_number(number, n)) text_.fail("bad .file number");
       module_.files[static_cast<std::uint32_t>(n.bits)] = std::string(text_.string());
-      while (text_.take(',')) text_.word();
+      while (text_.accept(',')) text_.word();
     } else if (word == ".section") {
       text_.until('{');
       text_.expect('{');
@@ -72,7 +72,7 @@ class Indexer {
       do {
         const auto d = parse_declaration(text_);
         module_.shared.push_back({d.name, d.bytes, d.align, extern_ || d.open_array});
-      } while (text_.take(','));
+      } while (text_.accept(','));
       text_.expect(';');
     } else if (word == ".pragma") {
       text_.string();
@@ -97,7 +97,7 @@ class Indexer {
       const auto word = text_.word();
       if (!parse_number(word, n)) text_.fail("expected a number, found '" + std::string(word) + "'");
       list.push_back(static_cast<std::uint32_t>(n.bits));
-    } while (text_.take(','));
+    } while (text_.accept(','));
     list.resize(std::max<std::size_t>(list.size(), 3), 1);
     return list;
   }
@@ -118,8 +118,8 @@ class Indexer {
     if (text_.peek() == '(') f.signature.formals = parse_formals(text_);
     auto& a = f.attributes;
     for (;;) {
-      if (text_.take(';')) break;
-      if (text_.take('{')) {
+      if (text_.accept(';')) break;
+      if (text_.accept('{')) {
         f.has_body = true;
         f.body_begin = text_.offset();
         f.body_line = text_.line();
@@ -179,7 +179,7 @@ class Indexer {
     }
     if (word.empty()) text_.fail("an initialiser names nothing");
     v.symbol = word;
-    if (text_.take('+')) {
+    if (text_.accept('+')) {
       Number n;
       if (!parse_number(text_.word(), n)) text_.fail("bad offset in an initialiser");
       v.addend = static_cast<std::int64_t>(n.bits);
@@ -190,20 +190,20 @@ class Indexer {
   void values(const Declaration& d, std::uint64_t& offset, std::vector<Initialiser>& out, int depth = 0) {
     if (depth > 8) text_.fail("an initialiser is nested too deeply");
     const unsigned element = bytes_of(d.type);
-    if (text_.take('{')) {
-      if (text_.take('}')) return;
+    if (text_.accept('{')) {
+      if (text_.accept('}')) return;
       do values(d, offset, out, depth + 1);
-      while (text_.take(','));
+      while (text_.accept(','));
       text_.expect('}');
       return;
     }
     Initialiser v;
     v.offset = offset;
     v.bytes = element;
-    const bool minus = text_.take('-');
+    const bool minus = text_.accept('-');
     auto word = text_.word();
     if (parse_number(word, v.number)) {
-      if (!minus && v.number.kind == Number::integer && text_.take('(')) {
+      if (!minus && v.number.kind == Number::integer && text_.accept('(')) {
         v.mask = v.number.bits;
         if (v.mask == 0) text_.fail("an initialiser's mask is zero");
         symbol(v, text_.word());
@@ -230,7 +230,7 @@ class Indexer {
       more = true;
       std::vector<Initialiser> initial;
       std::uint64_t filled = 0;
-      if (text_.take('=')) {
+      if (text_.accept('=')) {
         values(d, filled, initial);
         if (filled > d.bytes && !d.open_array) text_.fail("'" + std::string(d.name) + "' has more values than room");
       }
@@ -253,7 +253,7 @@ class Indexer {
       }
       module_.global_by_name[d.name] = module_.globals.size();
       module_.globals.push_back({d.name, object, constant});
-    } while (text_.take(','));
+    } while (text_.accept(','));
     text_.expect(';');
   }
 
@@ -289,7 +289,7 @@ class Indexer {
   }
 
   ModuleText& module_;
-  Text text_;
+  Scanner text_;
   bool extern_ = false;
   std::vector<PendingSymbol> pending_;
   std::vector<std::pair<std::string_view, std::string_view>> aliases_;

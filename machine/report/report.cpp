@@ -118,7 +118,7 @@ void Report::take_place(Finding& kept, Finding finding) {
 }
 
 // Takes `more`, a finding told on its own so far or new, into `kept`.
-void Report::tell_with(Finding& kept, Finding more) {
+void Report::merge_into(Finding& kept, Finding more) {
   const std::uint64_t count = kept.count + more.count;
   kept.also.insert(kept.also.end(), more.also.begin(), more.also.end());
   more.also.clear();
@@ -147,12 +147,12 @@ bool Report::told_with_another(Finding& finding, const std::string& key) {
       home = &group;
       group.places.insert(places.begin(), places.end());
       by_site_[key] = group.finding;
-      tell_with(findings_[group.finding], finding);
+      merge_into(findings_[group.finding], finding);
       continue;
     }
     home->places.insert(group.places.begin(), group.places.end());
     const std::size_t from = group.finding, to = home->finding;
-    tell_with(findings_[to], std::move(findings_[from]));
+    merge_into(findings_[to], std::move(findings_[from]));
     findings_.erase(findings_.begin() + static_cast<std::ptrdiff_t>(from));
     (finding.level == Level::error ? errors_ : warnings_) -= 1;
     groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(i--));

@@ -100,7 +100,7 @@ class Report {
     std::set<std::string> places;
   };
   void take_place(Finding& kept, Finding finding);
-  void tell_with(Finding& kept, Finding more);
+  void merge_into(Finding& kept, Finding more);
   bool told_with_another(Finding& finding, const std::string& key);
 
   Setting setting_;

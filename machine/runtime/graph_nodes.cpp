@@ -297,7 +297,7 @@ cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t* node, cudaGraph_t g, const
     const auto* object = machine::AddressSpace::instance().allocate(machine::ObjectKind::global, p->bytesize, 512, {},
                                                                     host_access_operation());
     require(object, cudaErrorMemoryAllocation, "the device has not that much memory");
-    tell([object](machine::Observer& checks) { checks.allocated(*object); });
+    notify([object](machine::Observer& checks) { checks.allocated(*object); });
     machine::give_to_graph(*object);
     p->dptr = reinterpret_cast<void*>(object->base);
     *node = &add_node(graph_of(g), cudaGraphNodeTypeMemAlloc, AllocateWork{object->base}, after, n);

@@ -25,7 +25,7 @@ void close_seals();
 // While a host function runs, what work that does not follow it will write stays sealed. State lock held.
 void close_seals_for(const TaskPtr& host_function);
 // Tells what it touched of that, as accesses of the operation that it is. State lock held, inside the running task.
-void tell_sealed_accesses(std::uint64_t operation, Observer& checks);
+void report_sealed_accesses(std::uint64_t operation, Observer& checks);
 
 // For the handler of a memory fault: true when the address was sealed and is now open.
 bool opened_by_host(std::uint64_t address, bool writes);

@@ -51,25 +51,25 @@ void Schedule::submit(const TaskPtr& task, Lock& lock) {
   }
   task->sequence = ++submitted_;
   std::erase(task->after, nullptr);
-  auto& ids = task->told.after;
+  auto& ids = task->operation.after;
   ids.push_back(host_operation());
   for (const auto& other : task->after) {
     // A programmatic launch follows what its predecessor followed; the predecessor itself only from the wait on.
-    const auto& followed = other == task->released_early ? other->told.after : other->order;
+    const auto& followed = other == task->released_early ? other->operation.after : other->order;
     ids.insert(ids.end(), followed.begin(), followed.end());
   }
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   if (task->body) {
-    task->told.id = next_operation_id();
-    task->order.push_back(task->told.id);
+    task->operation.id = next_operation_id();
+    task->order.push_back(task->operation.id);
   } else {
     task->order = ids;
   }
   // A task is ordered after a programmatic launch and after what that launch did not wait for.
   if (task->released_early)
     task->order.insert(task->order.end(), task->released_early->order.begin(), task->released_early->order.end());
-  last_on_stream_[task->told.stream] = task->order;
+  last_on_stream_[task->operation.stream] = task->order;
   if (overtakes(*task)) {
     task->overtakes = true;
     std::erase(task->after, task->released_early);
@@ -156,7 +156,7 @@ void Schedule::run(const TaskPtr& task, Lock& lock) {
     open_seals();
     look_at_host_memory();
     running_ = true;
-    tell_all();
+    notify_all();
     if (task->is_host_function) close_seals_for(task);
     lock.unlock();
     if (task->is_host_function) {
@@ -214,7 +214,7 @@ void Schedule::settle(Lock& lock) {
 void Schedule::nudge(const TaskPtr& task, Lock& lock) {
   if (!task || task->done) return;
   const auto order = ordered_closure({task});
-  const bool kernel = running_ || (!order.empty() && order.front()->told.kind == OperationKind::kernel);
+  const bool kernel = running_ || (!order.empty() && order.front()->operation.kind == OperationKind::kernel);
   if (kernel) watch_kernel(order.empty() ? nullptr : order.front(), lock);
   else if (!order.empty()) run(order.front(), lock);
   drop_finished();

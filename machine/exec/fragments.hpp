@@ -6,7 +6,7 @@
 
 namespace machine {
 
-// ---- schedule.cpp: fragments of one warp
+// ---- fragments.cpp: fragments of one warp
 void start_warp(Warp& w, const Function& entry);
 // Runs until the budget is spent or no fragment can run.
 void run_warp(Warp& w, std::int64_t budget);
@@ -34,7 +34,7 @@ void settle_gathering(Warp& w);
 // Lanes take a way past the barriers in the region of `i`.
 void pass_by(Warp& w, const Inst& i, Mask lanes);
 // Tells of threads that wait at barrier `id`, where others missed it: those have ended, or wait at a barrier elsewhere.
-void tell_passed(Block& block, std::uint32_t id);
+void report_passed(Block& block, std::uint32_t id);
 // Every thread that is left has met a barrier of the block.
 void settle_passed(Block& block);
 
