@@ -1,6 +1,6 @@
 // The frames of a warp: registers and local memory of each function that its lanes are in.
 //
-// How much stack a chain of calls takes is known before the launch unless functions call themselves, or ask for memory
+// How much stack a chain of calls needs is known before the launch unless functions call themselves, or ask for memory
 // on the stack (alloca). Then cudaLimitStackSize says how much there is. ptxas decides how large a frame really is; it
 // is never smaller than what is counted here: the function's arrays, and the place to return to.
 #pragma once
@@ -10,9 +10,9 @@
 
 namespace machine {
 
-// What a frame takes of the thread's local memory: the next one begins aligned for any vector.
+// What a frame occupies of the thread's local memory: the next one begins aligned for any vector.
 inline std::uint32_t stack_space(const Function& f) { return (f.local.bytes + 31) / 32 * 32; }
-// What it takes of the stack at least.
+// What it occupies of the stack at least.
 inline std::uint32_t stack_charge(const Function& f) { return (f.local.bytes + 7) / 8 * 8 + (f.calls ? 8 : 0); }
 
 // Of the deepest chain of calls from the kernel.

@@ -1,4 +1,7 @@
 // Launches: what is refused, chunks on worker threads, counters.
+//
+// Blocks that cannot talk to each other are cut into chunks, whose number depends on the grid alone, and worker threads
+// run them in any order. When the checks find that chunks met, memory is restored and the launch repeated as one.
 #include <xmmintrin.h>
 
 #include <algorithm>
@@ -76,7 +79,7 @@ void run_chunks(const Launching& launch, Attempt& attempt) {
   });
 }
 
-// The stack of a thread. A frame may take more room here than it is charged for: up to four times as much.
+// The stack of a thread. A frame may occupy more here than it is charged for: up to four times as much.
 void give_stack(Launching& launch) {
   const StackNeed& need = launch.program.stack;
   // Blocks that are resident at a time share what there is.

@@ -110,7 +110,7 @@ Mask admit_lanes(const Inst& i, Warp& w, Access& a) {
     if (w.observer != nullptr) lanes &= w.observer->access(w.point(i, a.lanes), a);
     return lanes;
   }
-  // Global: what lies outside the arena altogether is told as a fault of the machine, the rest is judged by the checks.
+  // Global: what lies outside the arena altogether is a fault of the machine, the rest is left to the checks.
   Mask outside = 0;
   if (!range.in_arena()) {
     const std::uint64_t bytes = a.width;

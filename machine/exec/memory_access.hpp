@@ -45,7 +45,7 @@ inline AddressRange range_of(const Access& a) {
   return {a.address[0], a.address[kWarp - 1] + a.width - 1, a.address[0] | a.address[kWarp - 1]};
 }
 
-// Lane by lane: tells the checks and keeps the lanes that may go on.
+// Lane by lane: reports to the checks and keeps the lanes that may go on.
 Mask admit_lanes(const Inst& i, Warp& w, Access& a);
 // Tells the checks and keeps the lanes that may go on: aligned, inside memory that the program owns, not vetoed.
 // `space` of the access must be global, shared, constant or param, or local with offsets as addresses.

@@ -137,7 +137,7 @@ void run_blocks(const Launching& launch, Worker& k, std::atomic<bool>& failed, c
       if (!b.done) continue;
       finish_block(b, k);
       moved = true;
-      // A freed slot is taken at once.
+      // A freed slot is used again at once.
       if (next < blocks.last && k.status == LaunchStatus::ok) start_block(b, k, blocks.at(next++), b.info.slot);
       else resident.erase(resident.begin() + static_cast<std::ptrdiff_t>(n--));
     }

@@ -1,4 +1,4 @@
-// What a function takes and gives back: in its header, and in the prototype of a call by address.
+// The parameters and results of a function: in its header, and in the prototype of a call by address.
 #pragma once
 
 #include <cstdint>

@@ -84,7 +84,7 @@ const Inst* check_written(const Inst& i, Warp& w, Mask mask) {
   const Mask open = mask & w.active & ~w.predicate(i.a);
   if (open == 0 || w.worker->undefined == nullptr) [[likely]]
     return &i + 1;
-  *w.at<Mask>(i.a) |= open;  // told once; it goes on in what depends on it
+  *w.at<Mask>(i.a) |= open;  // reported once; what depends on it is followed on
   const std::uint64_t all = i.extra == 0   ? 1
                             : i.extra == 8 ? ~std::uint64_t{0}
                                            : (std::uint64_t{1} << (8 * i.extra)) - 1;

@@ -92,7 +92,7 @@ enum class Special : std::uint32_t {
 };
 inline constexpr std::uint32_t kSpecialBytes = static_cast<std::uint32_t>(Special::count_) * 128;
 
-// How often each lane took a way past barriers of its block since it met the last one.
+// How often each lane took a path past barriers of its block since it met the last one.
 struct PassedBy {
   const Inst* at = nullptr;  // the branch, or the barrier from which their predicate kept them
   std::array<std::uint32_t, 32> times{};

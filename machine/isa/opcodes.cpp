@@ -1,4 +1,4 @@
-// All mnemonics, from the tables of the families; and those that several families share, told apart by type.
+// All mnemonics, from the tables of the families; and those that several families share, distinguished by type.
 #include <unordered_map>
 
 #include "isa/families.hpp"

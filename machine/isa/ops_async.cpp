@@ -196,7 +196,7 @@ const Inst* commit(const Inst& i, Warp& w, Mask mask) {
   return &i + 1;
 }
 
-// Lands every group but the newest `imm`; extra: wait_all, which takes copies of no group too.
+// Lands every group but the newest `imm`; extra: wait_all, which includes copies of no group.
 const Inst* wait(const Inst& i, Warp& w, Mask mask) {
   mask &= w.active;
   if (mask == 0) return &i + 1;

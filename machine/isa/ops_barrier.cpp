@@ -39,7 +39,7 @@ void arrive(const Inst& i, Warp& w, Mask lanes, const Frame& frame) {
           "a count of " + std::to_string(expected) + " threads in a block of " + std::to_string(block.info.threads));
   }
   if (b.in_use && b.expected != expected) {
-    // Which of the two is wrong nobody can say: both are told.
+    // Which of the two is wrong cannot be known: both are reported.
     const std::string detail = "counts of " + std::to_string(b.expected) + " and " + std::to_string(expected) +
                                " threads at one barrier (0: all)";
     report_fault(i, w, lanes, Fault::barrier_count, detail);
@@ -82,7 +82,7 @@ void arrive(const Inst& i, Warp& w, Mask lanes, const Frame& frame) {
   }
 }
 
-// The same functions by way of the same calls.
+// The same functions through the same calls.
 bool called_alike(const Frame* a, const Frame* b) {
   for (; a != b; a = a->caller, b = b->caller)
     if (a == nullptr || b == nullptr || a->function != b->function || a->call != b->call) return false;

@@ -102,7 +102,7 @@ const Inst* shfl(const Inst& i, Warp& w, Mask mask) {
   }
   if (w.follows) [[unlikely]]
     shuffled_undefined(i, w, m, from, Fixed);
-  Mask absent = 0;  // lanes that read one which takes no part
+  Mask absent = 0;  // lanes that read one outside the collective
   if (m.present != kFullMask)
     for_lanes(m.lanes, [&](unsigned l) { absent |= Mask{(m.present >> from[l] & 1) == 0} << l; });
   permute(w.at<u32>(i.d), a, from, m.lanes);

@@ -82,7 +82,7 @@ const Inst* param_address(const Inst& i, Warp& w, Mask mask) {
 template <class T, unsigned Shift>
 const Inst* clock(const Inst& i, Warp& w, Mask mask) {
   Worker& k = *w.worker;
-  k.clock += 16;  // also tells a wait with a time limit from one without an end
+  k.clock += 16;  // also distinguishes a wait with a time limit from one without an end
   const T value = static_cast<T>(((k.executed + k.clock) >> Shift));
   each_lane(w.at<T>(i.d), mask, [=](unsigned) { return value; });
   return &i + 1;

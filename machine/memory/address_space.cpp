@@ -365,7 +365,7 @@ void AddressSpace::on_chip_release(std::byte* start, std::uint64_t bytes) {
 bool AddressSpace::touchable(std::uint64_t address, std::uint64_t bytes) const {
   std::shared_lock guard(impl_->lock);
   if (in_global_arena(address)) {
-    // The guard after an object is touchable: memcheck tells about it, and no harm is done.
+    // The guard after an object is touchable: memcheck reports it, and no harm is done.
     auto next = impl_->objects.upper_bound(address);
     if (next == impl_->objects.begin()) return false;
     const Object& object = *std::prev(next)->second;

@@ -19,8 +19,8 @@ inline unsigned thread_number() {
   return mine;
 }
 
-// What is given back is as good as new to whoever takes it: the giver sees to that. A thread gets what it gave last, if
-// there is any of it: that lies in its own caches.
+// What is released is as good as new to whoever acquires it next: who releases it sees to that. A thread gets what it
+// released last, if there is any of it: that lies in its own caches.
 template <class T>
 class Pool {
  public:

@@ -4,6 +4,7 @@
 
 #include "exec/machine.hpp"
 #include "memory/address_space.hpp"
+#include "observers/each_lane.hpp"
 #include "observers/lines.hpp"
 #include "observers/memcheck.hpp"
 
@@ -12,11 +13,6 @@ namespace machine::checks {
 namespace {
 
 constexpr unsigned kClose = 1024;  // bytes so close together are looked at with what lies between them
-
-template <class F>
-void each_lane(Mask lanes, F&& f) {
-  for (; lanes != 0; lanes &= lanes - 1) f(static_cast<unsigned>(std::countr_zero(lanes)));
-}
 
 std::uint64_t of_lane(std::uint64_t place, unsigned lane) { return place << 5 | lane; }
 
@@ -131,7 +127,7 @@ Origin Initcheck::origin_at(const WarpPoint& point, unsigned lane, std::uint64_t
   const auto warp = static_cast<std::uint8_t>(point.warp), its_lane = static_cast<std::uint8_t>(lane);
   if (const auto at = kept_.stored.find(Kept::granule(address)); at != kept_.stored.end())
     return {at->second, point.pc, warp, its_lane, Origin::Kind::kept, kept_.origins[at->second].computed};
-  // On chip, addresses are told apart by their offset: the block's storage is used again.
+  // On chip, addresses are distinguished by their offset: the block's storage is used again.
   const std::uint64_t place = address >= kOnChipBase ? kOnChipBase + (address - point.block->shared) : address;
   return {place, point.pc, warp, its_lane, Origin::Kind::memory, false};
 }

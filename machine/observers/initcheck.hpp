@@ -2,7 +2,7 @@
 //
 // Undefined bits are followed as in Valgrind's memcheck. Here is what memory holds: a bit a byte says whether it is
 // defined; bytes that are undefined in part, and where stored undefined values come from, are kept beside. A load gives
-// the bits to execution, which follows them through registers, and takes them back with what it stores. An undefined
+// the bits to execution, which follows them through registers, and returns them with what it stores. An undefined
 // value is reported where it decides something, with the place where it was read first; a host that reads it is
 // host_side.cpp's.
 //

@@ -1,3 +1,7 @@
+// Accesses to global memory, marked and remembered.
+//
+// Where blocks run one after another, an access is marked in bits and written down (access_log.hpp); the first conflict
+// of marks replays what was written down into the lines, and from then on each access is compared there at once.
 #include "observers/race_global.hpp"
 
 #include <algorithm>
@@ -155,7 +159,7 @@ void GlobalRaces::record(const BlockOrder& order, unsigned warp, const Access& a
   }
 }
 
-// Marks what the access touches. Whether the running block had marked any of it in a way that conflicts.
+// Marks what the access touches. Whether the running block had marked any of it such that it conflicts.
 bool GlobalRaces::mark(unsigned warp, const Access& a, const Entry& entry) {
   const bool writing = writes(entry.touch);
   const Deed deed = deed_of(entry.touch);

@@ -1,4 +1,7 @@
 // Statements: labels, directives, instructions, and the text of their operands.
+//
+// One pass over the body, statement by statement. An instruction is split into mnemonic, modifiers and operands, which
+// the family's decode function consumes; guards become a mask in front of the handler.
 #include "ptx/decoder.hpp"
 
 #include <cstring>

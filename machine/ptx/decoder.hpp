@@ -1,5 +1,5 @@
 // Turns the body of one function into instructions. A family's decode function sees one statement through this class:
-// it takes the modifiers it knows (what is left over is an error), asks for operands as slots, and emits a handler.
+// it accepts the modifiers it knows (what is left over is an error), asks for operands as slots, and emits a handler.
 #pragma once
 
 #include <array>
@@ -44,7 +44,7 @@ struct LocalStatement {
 
 // What a label names that stands before ".callprototype" or ".calltargets": where a call by address may go.
 struct CallForm {
-  bool listed = false;  // by name; else by what they take and give back
+  bool listed = false;  // by name; else by their parameters and results
   std::vector<std::string_view> names;
   Signature prototype;
 };
@@ -79,20 +79,20 @@ class Decoder {
 
   // ---- the statement at hand
   std::string_view opcode() const { return opcode_; }
-  // True when the modifier is there and was not taken yet; takes it.
+  // Consumes the modifier. False: it is not there, or consumed already.
   bool accept(std::string_view modifier);
   // The first of `choices` that is there; its index, or -1.
   int accept_one(std::span<const std::string_view> choices);
   int accept_one(std::initializer_list<std::string_view> choices) {
     return accept_one(std::span(choices.begin(), choices.size()));
   }
-  // The next modifier that is not taken, without taking it; empty at the end.
+  // The next modifier that is not consumed, which it stays; empty at the end.
   std::string_view next() const;
-  // The next modifier that is not taken must be a type.
+  // The next modifier that is not consumed must be a type.
   Type type();
   Type type(std::initializer_list<Type> allowed);
   bool flush() { return accept("ftz"); }
-  // All modifiers are taken, and there are between `least` and `most` operands.
+  // All modifiers are consumed, and there are between `least` and `most` operands.
   void end(std::size_t least, std::size_t most);
   void end(std::size_t count) { end(count, count); }
   [[noreturn]] void fail(const std::string& what) const;
@@ -152,7 +152,7 @@ class Decoder {
   void klass(InstructionClass c) { class_ = c; }
   // How undefined values go through this statement, where that does not follow from its spelling.
   void follow(FlowKind kind) { flow_kind_ = kind; }
-  // Every thread comes to this instruction, and has done nothing before that other threads or kernels could tell.
+  // Every thread comes to this instruction, and has done nothing before that other threads or kernels could see.
   bool untouched_memory() const;
   // The instruction ends a basic block (a new one begins behind it), and its lanes go on there, or never do.
   void ends_block(bool goes_on = true);
@@ -295,7 +295,7 @@ std::string_view register_of(std::string_view operand);
 
 // The end of threads: exit, and ret of the kernel.
 const Inst* leave(const Inst& i, Warp& w, Mask mask);
-// Branches of which one way leads past a barrier of the block; the region is in `imm`.
+// Branches of which one side leads past a barrier of the block; the region is in `imm`.
 const Inst* branch_past_barriers(const Inst& i, Warp& w, Mask mask);
 const Inst* branch_indexed_past_barriers(const Inst& i, Warp& w, Mask mask);
 

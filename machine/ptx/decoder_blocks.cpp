@@ -1,4 +1,7 @@
 // Scopes, labels and basic blocks of the function being decoded; the program that comes of it.
+//
+// Branches to labels ahead are patched when their scope closes. At the end the blocks make a flow graph, of which come
+// the lifetimes of registers (lifetimes.hpp) and the barriers that a branch passes by (barrier_regions.hpp).
 #include "ptx/decoder.hpp"
 
 #include <algorithm>
@@ -88,8 +91,8 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> Decoder::edges() const {
   return found;
 }
 
-// Gives each branch of which one way leads past a barrier, and each barrier with a predicate, the region that it passes
-// by.
+// Gives each branch of which one side leads past a barrier, and each barrier with a predicate, the region that it
+// passes by.
 void Decoder::note_passed_barriers() {
   if (barriers_.empty() && waiting_calls_.empty()) return;
   FlowGraph graph;

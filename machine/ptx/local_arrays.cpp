@@ -56,7 +56,7 @@ struct Analysis {
     if (all == 0 || s.base == "ld" || s.base == "ldu" || s.base == "atom")
       return 0;  // what lies in memory may be anything
     if (s.base == "mov") return all;
-    // A place in the frame, as a generic address, can be taken apart no more.
+    // A place in the frame, as a generic address, cannot be taken apart any further.
     if (s.base == "cvta") return (all & kFrame) != 0 ? kUnknown : all;
     if (s.base == "selp") return all;
     if (s.base == "add" && o.size() == 3) {

@@ -73,7 +73,7 @@ std::set<std::uint64_t>& stream_ordered() {
 }
 
 // Freeing waits for the device, as the documentation of cudaFree says it does. For memory of a pool or of a graph it
-// says that the last use is taken to be over: the device is waited for here as well, but the host's program is not
+// says that the last use counts as over: the device is waited for here as well, but the host's program is not
 // ordered behind it.
 cudaError_t free_now(const char* call, const void* pointer, bool host_memory) {
   return entry(call, [&](Lock& lock) {

@@ -204,7 +204,7 @@ void on_mark_initialized(void*, void*, std::uint8_t, const RangeBatch* batch) {
 
 extern "C" {
 
-// The core of NVTX (ranges, marks, names) has nothing to tell here; success keeps the library loaded.
+// The core of NVTX (ranges, marks, names) has nothing to report here; success keeps the library loaded.
 int InitializeInjectionNvtx2(void*) { return 1; }
 
 int InitializeInjectionNvtxExtension(ModuleInfo* info) {

@@ -14,7 +14,7 @@
 namespace machine::runtime {
 namespace {
 
-// A hardware queue takes about a thousand launches before a launch call blocks.
+// A hardware queue holds about a thousand launches before a launch call blocks.
 constexpr std::size_t kQueueDepth = 1024;
 
 // A query of a kernel that waits for the host gives it that long to go on.
@@ -23,7 +23,7 @@ constexpr auto kBetweenQueries = std::chrono::microseconds(100);
 thread_local bool in_host_function = false;
 
 // A programmatic launch may begin before the kernel ahead of it has run. It does when nothing but values is looked at:
-// the checks see the missing order anyway, and are told one launch at a time. Of a chain of such launches every other
+// the checks see the missing order anyway, and hear of one launch at a time. Of a chain of such launches every other
 // one overtakes, so that none nests deeper than one.
 bool overtakes(const Task& task) {
   const TaskPtr& earlier = task.released_early;

@@ -55,7 +55,7 @@ report::Setting setting() {
 }
 
 // The report is written beside its place and renamed, so that whoever reads it never sees half of it; what lies there
-// without a report tells that the process used the runtime and ended without a chance to report.
+// without a report says that the process used the runtime and ended without a chance to report.
 std::string partial_json() { return options().json + ".partial"; }
 
 Session* make_session() {

@@ -23,7 +23,7 @@ const machine::Options& machine_options();
 // go through notify().
 Observer* observer();
 
-// Queues something for the observers: they are never called while a launch is under way. Told in order, at once when
+// Queues something for the observers: they are never called while a launch is under way. Called in order, at once when
 // nothing runs. State lock held.
 void notify(std::function<void(Observer&)> notification);
 void notify_all();
@@ -52,7 +52,7 @@ void mark_loaded();
 // Ends the report of a process that a signal ends.
 void cut_short_report(int signal_number);
 
-// Ends the report, when the process ends, whatever way; a second call does nothing. False when there is no report,
+// Ends the report, when the process ends, however it does; a second call does nothing. False when there is no report,
 // because the options that would say where it goes could not be read.
 bool finish_report(const std::string& refusal = {});
 
