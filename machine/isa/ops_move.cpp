@@ -144,6 +144,43 @@ void mov_wide(Decoder& d) {
   i.a = low, i.b = high, i.slots = slots;
 }
 
+// A clock: the handler that reads it, and its width in bytes; null where `name` is none.
+std::pair<Handler, unsigned> clock_named(std::string_view name) {
+  if (name == "%clock" || name == "%clock_lo" || name == "%globaltimer_lo") return {clock<u32, 0>, 4};
+  if (name == "%clock_hi" || name == "%globaltimer_hi") return {clock<u32, 32>, 4};
+  if (name == "%clock64" || name == "%globaltimer") return {clock<u64, 0>, 8};
+  return {nullptr, 0};
+}
+
+// The source is a name that no slot stands for: a clock, the grid's number, or the address of a local variable or of a
+// parameter. False: it is none of them.
+bool mov_named(Decoder& d, Type t) {
+  const auto& from = d.operand(1);
+  const unsigned bytes = bytes_of(t);
+  if (const auto [handler, width] = clock_named(from.text); handler != nullptr) {
+    if (bytes != width) d.fail("wrong width for '" + std::string(from.text) + "'");
+    const Slot r = d.destination(0, t);
+    d.emit(handler).d = r;
+    return true;
+  }
+  if (from.text == "%gridid" && bytes == 8) {
+    const Slot r = d.destination(0, t);
+    Inst& i = d.emit(move_grid_id);
+    i.a = d.special(Special::gridid), i.d = r;
+    return true;
+  }
+  const Variable* v = d.find(from.text);
+  if (v == nullptr || (v->kind != Variable::local && v->kind != Variable::kernel_param)) return false;
+  const bool local = v->kind == Variable::local;
+  if (local ? bytes < 4 : bytes != 8) d.refuse_type(t);
+  const std::int64_t address = static_cast<std::int64_t>(v->address) + from.offset;
+  const Slot r = d.destination(0, t);
+  Inst& i = d.emit(!local ? param_address : bytes == 4 ? local_address<u32> : local_address<u64>);
+  i.d = r;
+  i.imm = address;
+  return true;
+}
+
 void mov(Decoder& d) {
   const Type t = d.type();
   d.end(2);
@@ -158,48 +195,7 @@ void mov(Decoder& d) {
   if (d.operand(0).kind == Operand::list) return mov_parts(d, t, false);
   const unsigned bytes = bytes_of(t);
   if (bytes != 2 && bytes != 4 && bytes != 8) d.refuse_type(t);
-  const auto& from = d.operand(1);
-  if (from.kind == Operand::name) {
-    const auto name = from.text;
-    Handler h = nullptr;
-    if (name == "%clock" || name == "%clock_lo") h = clock<u32, 0>;
-    else if (name == "%clock_hi") h = clock<u32, 32>;
-    else if (name == "%clock64") h = clock<u64, 0>;
-    else if (name == "%globaltimer") h = clock<u64, 0>;
-    else if (name == "%globaltimer_lo") h = clock<u32, 0>;
-    else if (name == "%globaltimer_hi") h = clock<u32, 32>;
-    if (h != nullptr) {
-      if (bytes != (name == "%clock64" || name == "%globaltimer" ? 8u : 4u))
-        d.fail("wrong width for '" + std::string(name) + "'");
-      const Slot r = d.destination(0, t);
-      d.emit(h).d = r;
-      return;
-    }
-    if (name == "%gridid" && bytes == 8) {
-      const Slot r = d.destination(0, t);
-      Inst& i = d.emit(move_grid_id);
-      i.a = d.special(Special::gridid), i.d = r;
-      return;
-    }
-    if (Variable* v = d.find(name)) {
-      if (v->kind == Variable::local) {
-        if (bytes < 4) d.refuse_type(t);
-        const Slot r = d.destination(0, t);
-        Inst& i = d.emit(bytes == 4 ? local_address<u32> : local_address<u64>);
-        i.d = r;
-        i.imm = static_cast<std::int64_t>(v->address) + from.offset;
-        return;
-      }
-      if (v->kind == Variable::kernel_param) {
-        if (bytes != 8) d.refuse_type(t);
-        const Slot r = d.destination(0, t);
-        Inst& i = d.emit(param_address);
-        i.d = r;
-        i.imm = static_cast<std::int64_t>(v->address) + from.offset;
-        return;
-      }
-    }
-  }
+  if (d.operand(1).kind == Operand::name && mov_named(d, t)) return;
   if (d.alias(1, t)) return;
   const Slot a = d.source(1, t), r = d.destination(0, t);
   Inst& i = d.emit(bytes == 2 ? move<u16> : bytes == 4 ? move<u32> : move<u64>);
