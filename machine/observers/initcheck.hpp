@@ -77,6 +77,8 @@ class Initcheck : public ChunkCheck {
     std::unordered_map<std::uint64_t, std::uint8_t> partial;  // by offset and lane, as in Kept
     std::unordered_map<std::uint64_t, Origin> stored;         // by offset / 4 and lane
   };
+  void store_local(LocalBits& bits, const Access& access);
+  void load_local(const WarpPoint& point, const LocalBits& bits, const Access& access);
 
   const LaunchInfo& launch_;
   Sink& sink_;
