@@ -1,4 +1,4 @@
-// One memory access of one warp: 32 lanes at once, as execution tells it to the checks.
+// One memory access of one warp: 32 lanes at once, as execution reports it to the checks.
 #pragma once
 
 #include <bit>
@@ -44,7 +44,7 @@ enum class Merge : std::uint8_t;
 //   global, param, constant  the address itself
 //   shared                   the storage address: block.shared + offset (so the arena's shadows apply)
 //   local                    the offset in the thread's own local space; storage is the executor's business
-// A generic access is split by space before it is told, so `space` is always the true one.
+// A generic access is split by space before it is reported, so `space` is always the true one.
 struct Access {
   AccessKind kind = AccessKind::load;
   Space space = Space::global;
@@ -61,7 +61,7 @@ struct Access {
   Mask breaks = 0;
   const std::uint64_t* address = nullptr;  // [32]
   Component data[8];                       // stores and atomics: the operand; base null otherwise
-  // What is undefined: of a store's or atomic's operand (told to the checks), and of what a load or atomic gives (told
+  // What is undefined: of a store's or atomic's operand (for the checks), and of what a load or atomic gives (set
   // by them). Null when nobody follows undefined values.
   Undefined* undefined = nullptr;
   Merge merge{};  // atomics: how operand and memory make the new value

@@ -1,14 +1,15 @@
-// What execution tells the checks. Execution knows nothing of them: it calls this interface, or nothing at all.
+// What execution reports to the checks. Execution knows nothing of them: it calls this interface, or nothing at all.
 //
 // Cost: one virtual call for a warp-wide access, never one for a lane; a machine without an observer (nullptr) tests a
-// pointer. Arithmetic is never told. A set of checks is composed at compile time behind one Observer, so
+// pointer. Arithmetic is never reported. A set of checks is composed at compile time behind one Observer, so
 // that the checks of one access are inlined into one body.
 //
 // Threads: a launch is split into chunks of blocks (the split does not depend on the number of cores). Each chunk has
 // an observer of its own, from fork(), which several threads may call at once; one thread calls what it returns. join()
 // brings them together in chunk order. A kernel whose blocks can talk to each other (atomics, strong or volatile
-// accesses, fences on global memory, grid sync) is one chunk, told to one fork, with its blocks interleaved. So inside
-// a launch of several chunks no two blocks synchronise: every conflict between blocks is a race, whatever the order.
+// accesses, fences on global memory, grid sync) is one chunk, reported to one fork, with its blocks interleaved. So
+// inside a launch of several chunks no two blocks synchronise: every conflict between blocks is a race, whatever the
+// order.
 //
 // The host-side calls (operations, host accesses, allocations) come from one thread at a time, never during a launch.
 #pragma once
@@ -155,13 +156,13 @@ struct AsyncCopy {
 // ---- faults that execution itself meets --------------------------------------------------------------------------
 
 enum class Fault : std::uint8_t {
-  illegal_address,  // the lane would harm the host or touch what is nobody's; also told when memcheck is off
+  illegal_address,  // the lane would harm the host or touch what is nobody's; also reported when memcheck is off
   misaligned_address,
   trap,
   assertion,  // detail: the message
   breakpoint,
   divergent_barrier,   // an aligned barrier or collective reached by part of a warp
-  passed_barrier,      // other threads of the block took a way past this barrier; other: where
+  passed_barrier,      // other threads of the block took a path past this barrier; other: where
   barrier_count,       // expected count not a multiple of 32, above the block, or different from the others'
   barrier_number,      // above 15
   barrier_mixed,       // bar.red and bar.sync, or different reduction types, on one barrier
@@ -225,16 +226,16 @@ class Observer {
     return true;
   }
 
-  // Launch. launch_begin/launch_end are told to the parent; everything between to the forks.
+  // Launch. launch_begin and launch_end go to the parent; everything between to the forks.
   virtual void launch_begin(const LaunchInfo&) {}
   virtual std::unique_ptr<Observer> fork(std::uint64_t chunk) = 0;
   // The chunks of the launch in order. False: blocks of different chunks touched the same bytes, at least one writing,
   // so what they saw may depend on timing; the machine then restores memory and repeats the launch as one chunk
-  // (launch_begin is told again, with chunks == 1, and everything told since the first one is to be forgotten).
+  // (launch_begin comes again, with chunks == 1, and everything reported since the first one is to be forgotten).
   virtual bool join(std::span<const std::unique_ptr<Observer>> chunks) = 0;
   virtual void launch_end(const LaunchInfo&) {}
 
-  // Of chunks that have run: whether none of the checks has an error to tell.
+  // Of chunks that have run: whether none of the checks has an error to report.
   virtual bool clean(std::span<const std::unique_ptr<Observer>> chunks) const {
     (void)chunks;
     return true;

@@ -14,7 +14,7 @@ struct Origin {
     memory,     // bytes that nobody had written; `address` as in Access
     local,      // the same in local memory; `address` is the offset
     unwritten,  // a register that nobody had written
-    absent,     // a shuffle from a lane that took no part in it
+    absent,     // a shuffle from a lane outside it
     kept,       // an earlier launch stored it; `address` is what the checks know it by
   };
   std::uint64_t address;

@@ -1,4 +1,4 @@
-// One way of running a launch: its chunks on worker threads, under one seed. The real one, and those that are tried.
+// One run of a launch: its chunks on worker threads, under one seed. The real one, and the further schedules.
 #pragma once
 
 #include <atomic>

@@ -32,11 +32,11 @@ struct FlowGraph {
   // A block's number, one past the last for the end of the thread, or kNever where no path leads to that.
   static constexpr std::uint32_t kNever = ~std::uint32_t{0};
   std::uint32_t end() const { return static_cast<std::uint32_t>(blocks.size()); }
-  // The first block behind each block that every thread comes to, whichever way it goes.
+  // The first block behind each block that every thread reaches, whichever path it takes.
   std::vector<std::uint32_t> meeting_points() const;
   // Whether threads that meet there have anything left to do.
   bool meet_in_life(std::uint32_t meeting) const;
-  // The barriers on the way from block `from` to block `to`, in ascending order.
+  // The barriers on the paths from block `from` to block `to`, in ascending order.
   std::vector<std::uint32_t> barriers_between(std::uint32_t from, std::uint32_t to) const;
 };
 

@@ -3,9 +3,9 @@
 #include <array>
 #include <cstring>
 
+#include "exec/fragments.hpp"
 #include "exec/lanes.hpp"
 #include "exec/mbarrier.hpp"
-#include "exec/schedule.hpp"
 #include "exec/stillness.hpp"
 
 namespace machine {
@@ -69,29 +69,60 @@ void fill_block_specials(Warp& w, const BlockInfo& block, const Worker& k) {
 
 }  // namespace
 
+namespace {
+
+// Room on chip for the block, at least as much as before. Shared memory begins unwritten.
+void give_storage(Block& block, const Worker& k, std::uint32_t shared, std::uint64_t local) {
+  auto& space = AddressSpace::instance();
+  if (block.shared_bytes < shared || block.shared == nullptr) {
+    if (block.shared != nullptr) space.on_chip_release(block.shared, block.shared_bytes);
+    block.shared_bytes = std::max(shared, 64u);
+    block.shared = space.on_chip(block.shared_bytes);
+  }
+  const SharedLayout& layout = k.request->kernel->shared();
+  for (const auto& v : layout.variables) std::memset(block.shared + v.base, kUnwritten, v.size);
+  if (k.request->dynamic_shared != 0)
+    std::memset(block.shared + layout.dynamic_base, kUnwritten, k.request->dynamic_shared);
+  if (block.local_bytes < local) {
+    if (block.local != nullptr) space.on_chip_release(block.local, block.local_bytes);
+    block.local_bytes = local;
+    block.local = space.on_chip(block.local_bytes);
+  }
+}
+
+// Warp `index` at the kernel's entry. `local`: bytes of its local memory.
+void begin_warp(Block& block, Worker& k, std::uint32_t index, std::uint64_t local) {
+  const Function& entry = k.program->functions.front();
+  Warp& w = *block.warps[index];
+  w.index = index;
+  w.block = &block;
+  w.worker = &k;
+  w.observer = k.observer;
+  const std::uint32_t rest = block.info.threads - index * kWarp;
+  w.alive = rest >= kWarp ? kFullMask : (Mask{1} << rest) - 1;
+  w.local_bytes = k.local_bytes;
+  w.local = block.local == nullptr ? nullptr : block.local + index * local;
+  const std::uint64_t own = std::uint64_t{entry.local.bytes} * kWarp;
+  if (own != 0) std::memset(w.local, kUnwritten, own);
+  if (w.specials_room.empty()) w.specials_room.resize(kSpecialBytes);
+  w.bank[2] = w.specials_room.data();
+  if (w.specials_of != k.serial) fill_launch_specials(w, k);
+  w.specials_of = k.serial;
+  fill_block_specials(w, block.info, k);
+  start_warp(w, entry);
+}
+
+}  // namespace
+
 void start_block(Block& block, Worker& k, std::uint64_t index, std::uint32_t slot) {
   const Dim3 &g = k.request->grid, &b = k.request->block;
-  const auto& program = *k.program;
   const SharedLayout& layout = k.request->kernel->shared();
   const std::uint32_t threads = static_cast<std::uint32_t>(b.count());
   const std::uint32_t extent =
       std::max(layout.extent, k.request->dynamic_shared != 0 ? layout.dynamic_base + k.request->dynamic_shared : 0);
-  auto& space = AddressSpace::instance();
-  if (block.shared_bytes < extent || block.shared == nullptr) {
-    if (block.shared != nullptr) space.on_chip_release(block.shared, block.shared_bytes);
-    block.shared_bytes = std::max(extent, 64u);
-    block.shared = space.on_chip(block.shared_bytes);
-  }
-  for (const auto& v : layout.variables) std::memset(block.shared + v.base, kUnwritten, v.size);
-  if (k.request->dynamic_shared != 0)
-    std::memset(block.shared + layout.dynamic_base, kUnwritten, k.request->dynamic_shared);
   block.warp_count = (threads + kWarp - 1) / kWarp;
   const std::uint64_t local_warp = std::uint64_t{k.local_bytes + 3} / 4 * 4 * kWarp;
-  if (block.local_bytes < local_warp * block.warp_count) {
-    if (block.local != nullptr) space.on_chip_release(block.local, block.local_bytes);
-    block.local_bytes = local_warp * block.warp_count;
-    block.local = space.on_chip(block.local_bytes);
-  }
+  give_storage(block, k, extent, local_warp * block.warp_count);
   block.info = BlockInfo{};
   block.info.launch = k.launch;
   block.info.index = index;
@@ -112,26 +143,7 @@ void start_block(Block& block, Worker& k, std::uint64_t index, std::uint32_t slo
   block.next_copy = 0;
   block.done = false;
   while (block.warps.size() < block.warp_count) block.warps.push_back(std::make_unique<Warp>());
-  const Function& entry = program.functions.front();
-  for (std::uint32_t k2 = 0; k2 < block.warp_count; ++k2) {
-    Warp& w = *block.warps[k2];
-    w.index = k2;
-    w.block = &block;
-    w.worker = &k;
-    w.observer = k.observer;
-    const std::uint32_t rest = threads - k2 * kWarp;
-    w.alive = rest >= kWarp ? kFullMask : (Mask{1} << rest) - 1;
-    w.local_bytes = k.local_bytes;
-    w.local = block.local == nullptr ? nullptr : block.local + k2 * local_warp;
-    const std::uint64_t own = std::uint64_t{entry.local.bytes} * kWarp;
-    if (own != 0) std::memset(w.local, kUnwritten, own);
-    if (w.specials_room.empty()) w.specials_room.resize(kSpecialBytes);
-    w.bank[2] = w.specials_room.data();
-    if (w.specials_of != k.serial) fill_launch_specials(w, k);
-    w.specials_of = k.serial;
-    fill_block_specials(w, block.info, k);
-    start_warp(w, entry);
-  }
+  for (std::uint32_t w = 0; w < block.warp_count; ++w) begin_warp(block, k, w, local_warp);
   if (k.observer != nullptr) k.observer->block_begin(block.info);
 }
 

@@ -1,11 +1,13 @@
 #include "exec/bulk.hpp"
 
+#include "exec/fault.hpp"
+
 #include <algorithm>
 #include <cstring>
 
+#include "exec/fragments.hpp"
 #include "exec/mbarrier.hpp"
 #include "exec/memory_access.hpp"
-#include "exec/schedule.hpp"
 #include "exec/undefined.hpp"
 #include "exec/undo.hpp"
 #include "memory/address_space.hpp"
@@ -35,7 +37,7 @@ void fill(std::byte* to, u32 bytes, const PendingBulk& b) {
 
 WarpPoint point_of(const PendingBulk& b) { return b.warp->point(*b.inst, Mask{1} << b.copy.lane); }
 
-void tell_landed(const PendingBulk& b, u64 phase) {
+void report_landed(const PendingBulk& b, u64 phase) {
   if (Observer* observer = b.warp->observer) observer->bulk_land(point_of(b), b.copy, phase);
 }
 
@@ -54,7 +56,7 @@ void land(Warp& waiter, PendingBulk& b) {
   ++k.memory_changes;
   bool fits = true;
   const u64 phase = transact(block, b.copy.mbarrier, -static_cast<std::int64_t>(b.bytes), fits);
-  tell_landed(b, phase);
+  report_landed(b, phase);
   if (!fits) {
     u64 address[kWarp] = {};
     address[b.copy.lane] = b.copy.mbarrier;
@@ -68,7 +70,7 @@ void read_source(PendingBulk& b) {
   if (b.source_read) return;
   b.source_read = true;
   b.copy.each_chunk([&](u64 from, u64, u32 bytes) { b.read.insert(b.read.end(), at(from), at(from) + bytes); });
-  tell_landed(b, 0);
+  report_landed(b, 0);
 }
 
 // Second half.
@@ -106,11 +108,7 @@ void finish_groups(Warp& w, Mask lanes, bool read_only, F&& due) {
 
 void bulk_invalid(const Inst& i, Warp& w, unsigned lane, std::string_view why) {
   if (w.observer == nullptr) return abort_launch(w, i, LaunchStatus::trap, std::string(why), Mask{1} << lane);
-  FaultEvent e;
-  e.fault = Fault::bulk_invalid;
-  e.lanes = Mask{1} << lane;
-  e.detail = why;
-  w.observer->fault(w.point(i, e.lanes), e);
+  report_fault(i, w, Mask{1} << lane, Fault::bulk_invalid, why);
 }
 
 bool bulk_aligned(const Inst& i, Warp& w, unsigned lane, Space space, u64 address, u32 align) {

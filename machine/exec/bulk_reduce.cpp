@@ -6,7 +6,7 @@
 
 #include <xmmintrin.h>
 
-#include "exec/real.hpp"
+#include "exec/real_reductions.hpp"
 
 namespace machine {
 namespace {
@@ -62,24 +62,6 @@ T different(T a, T b) {
 }
 u32 inc(u32 a, u32 b) { return a >= b ? 0 : a + 1; }
 u32 dec(u32 a, u32 b) { return a == 0 || a > b ? b : a - 1; }
-u32 add_f32(u32 a, u32 b) { return bits_of(canonical(float_of(a) + float_of(b))); }
-u32 add_f32_flushed(u32 a, u32 b) { return bits_of(flushed(canonical(flushed(float_of(a)) + flushed(float_of(b))))); }
-u64 add_f64(u64 a, u64 b) {
-  const double x = double_of(a), y = double_of(b);
-  return y != y ? b : x != x ? a : bits_of(x + y);
-}
-template <class H>
-u16 add_half(u16 a, u16 b) {
-  return H::narrow(H::widen(a) + H::widen(b));
-}
-template <class H, bool Max>
-u16 choose_half(u16 a, u16 b) {
-  const float x = H::widen(a), y = H::widen(b);
-  if (x != x) return y != y ? kNan16 : b;
-  if (y != y) return a;
-  const bool first = Max ? (x > y || (x == y && !(a & 0x8000))) : (x < y || (x == y && (a & 0x8000)));
-  return first ? a : b;
-}
 
 template <class T>
 Reducer integer(BulkReduction operation) {
@@ -126,7 +108,7 @@ Reducer bulk_reducer(BulkReduction operation, Type type, bool flush) {
     case Type::bf16: return half<Bfloat>(operation);
     case Type::f32:
       if (operation != BulkReduction::add) return nullptr;
-      return flush ? each_real<u32, add_f32_flushed> : each_real<u32, add_f32>;
+      return flush ? each_real<u32, add_f32<true>> : each_real<u32, add_f32<false>>;
     case Type::f64: return operation == BulkReduction::add ? each_real<u64, add_f64> : nullptr;
     default: return nullptr;
   }

@@ -1,5 +1,7 @@
 #include "exec/call_stack.hpp"
 
+#include "exec/fault.hpp"
+
 #include <algorithm>
 #include <cstring>
 
@@ -109,15 +111,7 @@ const Inst* overflow_stack(const Inst& i, Warp& w, Mask lanes) {
   const std::string what = "the stack of a thread is exhausted, " + std::to_string(w.frame->depth) +
                            " calls deep: cudaLimitStackSize is " + std::to_string(w.worker->request->stack_bytes) +
                            " bytes";
-  if (w.observer != nullptr) {
-    FaultEvent e;
-    e.fault = Fault::stack_overflow;
-    e.lanes = lanes;
-    e.detail = what;
-    w.observer->fault(w.point(i, lanes), e);
-  }
-  abort_launch(w, i, LaunchStatus::stack_overflow, what, lanes);
-  return nullptr;
+  return end_with_fault(i, w, lanes, Fault::stack_overflow, LaunchStatus::stack_overflow, what);
 }
 
 }  // namespace machine

@@ -3,19 +3,11 @@
 #include <algorithm>
 
 #include "exec/call_stack.hpp"
-#include "exec/schedule.hpp"
+#include "exec/fault.hpp"
+#include "exec/fragments.hpp"
 #include "exec/undefined.hpp"
 
 namespace machine {
-
-void collective_fault(const Inst& i, Warp& w, Mask lanes, Fault fault, std::string_view detail) {
-  if (w.observer == nullptr) return;
-  FaultEvent e;
-  e.fault = fault;
-  e.lanes = lanes;
-  e.detail = detail;
-  w.observer->fault(w.point(i, lanes), e);
-}
 
 namespace {
 
@@ -95,7 +87,7 @@ Meeting meet_general(const Inst& i, Warp& w, Mask lanes, Slot members, Collectiv
     return r;
   }
   if ((mask & lanes) != lanes)
-    collective_fault(i, w, lanes & ~mask, Fault::mask_excludes_self, "the mask leaves out lanes that execute it");
+    report_fault(i, w, lanes & ~mask, Fault::mask_excludes_self, "the mask leaves out lanes that execute it");
   const Mask need = (mask & w.alive) | lanes;
   // Fragments at this very instruction go with this one.
   for (std::size_t k = 0; k < w.others.size();) {

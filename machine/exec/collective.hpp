@@ -43,6 +43,4 @@ inline Meeting meet(const Inst& i, Warp& w, Mask mask, Slot members, Collective 
   return meet_general(i, w, lanes, members, kind, bring);
 }
 
-void collective_fault(const Inst& i, Warp& w, Mask lanes, Fault fault, std::string_view detail);
-
 }  // namespace machine

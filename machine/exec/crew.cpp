@@ -66,7 +66,7 @@ bool Crew::start_helper() {
   bool started = true;
   try {
     std::thread([this] { help(); }).detach();
-    named_.wait(started_++);  // from here on it can be told from the program's threads
+    named_.wait(started_++);  // from here on it is known not to be one of the program's threads
   } catch (const std::system_error&) {
     started = false;
   }

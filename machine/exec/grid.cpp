@@ -1,4 +1,7 @@
 // Launches: what is refused, chunks on worker threads, counters.
+//
+// Blocks that cannot talk to each other are cut into chunks, whose number depends on the grid alone, and worker threads
+// run them in any order. When the checks find that chunks met, memory is restored and the launch repeated as one.
 #include <xmmintrin.h>
 
 #include <algorithm>
@@ -76,7 +79,7 @@ void run_chunks(const Launching& launch, Attempt& attempt) {
   });
 }
 
-// The stack of a thread. A frame may take more room here than it is charged for: up to four times as much.
+// The stack of a thread. A frame may occupy more here than it is charged for: up to four times as much.
 void give_stack(Launching& launch) {
   const StackNeed& need = launch.program.stack;
   // Blocks that are resident at a time share what there is.
@@ -127,107 +130,122 @@ std::string_view class_name(InstructionClass c) {
   return kNames[static_cast<std::size_t>(c)];
 }
 
-LaunchResult launch(const LaunchRequest& request, const Options& options, Observer* observer) {
-  LaunchResult result;
-  const auto* kernel = static_cast<const KernelImpl*>(request.kernel);
-  const Program* program = nullptr;
-  try {
-    program = &kernel->program();
-  } catch (const PtxError& error) {
-    result.status = LaunchStatus::invalid_ptx;
-    result.message = error.what();
-    return result;
-  }
-  if (auto why = refusal(request, options); !why.empty()) {
-    result.status = LaunchStatus::unsupported;
-    result.message = kernel->name() + ": " + why;
-    return result;
-  }
-  auto& space = AddressSpace::instance();
-  const auto param_bytes = std::max<std::size_t>(kernel->attributes().param_bytes, 1);
-  const Object* params =
-      space.allocate(ObjectKind::param, param_bytes, 512, kernel->name() + " parameters", request.operation);
-  if (params == nullptr) {
-    result.status = LaunchStatus::unsupported;
-    result.message = kernel->name() + ": no room for the parameters";
-    return result;
-  }
-  if (!request.params.empty())
-    std::memcpy(reinterpret_cast<void*>(params->base), request.params.data(),
-                std::min(request.params.size(), param_bytes));
-  // The barrier of a cooperative grid: a zeroed word that %envreg1 and %envreg2 point at. Other grids have none, and
-  // grid.sync() traps.
-  const Object* workspace = program->grid_sync && request.cooperative
-                                ? space.allocate(ObjectKind::param, 256, 512, "grid barrier", request.operation)
-                                : nullptr;
+namespace {
 
-  Launching now{request, options, *program, observer, {}, reinterpret_cast<std::byte*>(params->base)};
-  now.grid_workspace = workspace != nullptr ? workspace->base : 0;
-  give_stack(now);
-  LaunchInfo& info = now.info;
-  info.kernel = kernel;
+LaunchResult refused(LaunchStatus status, std::string why) {
+  LaunchResult result;
+  result.status = status;
+  result.message = std::move(why);
+  return result;
+}
+
+// What the checks are given of a launch. `chunks` comes later.
+LaunchInfo info_of(const LaunchRequest& request, const Program& program, const Object& params, std::uint32_t resident) {
+  LaunchInfo info;
+  info.kernel = request.kernel;
   info.operation = request.operation;
   info.grid = request.grid;
   info.block = request.block;
   info.dynamic_shared = request.dynamic_shared;
   info.warps_per_block = static_cast<std::uint32_t>((request.block.count() + kWarp - 1) / kWarp);
   info.cooperative = request.cooperative;
-  info.communicates = program->communicates || request.cooperative;
-  info.params = params;
-  info.stores = program->stores;
-  const std::uint32_t most_resident = residency(request, options);
-  info.resident_limit = info.communicates ? most_resident : 1;
-  const std::uint64_t blocks = request.grid.count();
-  now.fits = blocks <= most_resident;
-  // A kernel whose threads all wait before they touch memory runs as if launched after the wait.
-  const bool waited = program->waits_first && request.dependency_wait;
-  // Addresses that malloc gives depend on the order of the blocks.
-  if (program->uses_heap) DeviceHeap::instance().begin(request.heap_bytes);
-  const bool apart = !info.communicates && !program->uses_heap &&
-                     (waited || !program->waits_for_dependency || !request.dependency_wait);
-  info.chunks = apart ? chunks_of(blocks) : 1;
-  if (request.cooperative && blocks > info.resident_limit) {
-    result.status = LaunchStatus::unsupported;
-    result.message = kernel->name() + ": a cooperative grid of " + std::to_string(blocks) +
-                     " blocks does not fit the device, which holds " + std::to_string(info.resident_limit);
-    space.release(params->base, request.operation);
-    return result;
-  }
+  info.communicates = program.communicates || request.cooperative;
+  info.params = &params;
+  info.stores = program.stores;
+  info.resident_limit = info.communicates ? resident : 1;
+  return info;
+}
 
-  if (waited) request.dependency_wait();
-  now.waited = waited;
-  static std::atomic<std::uint64_t> launches{0};
-  now.serial = ++launches;
-  now.start = std::chrono::steady_clock::now();
+// Runs the launch until the checks are content with how it was cut into chunks: in one piece they always are.
+void attempt_launch(Launching& now, LaunchResult& result) {
   const bool tries = wants_further_schedules(now);
-  now.host_waits = tries && (!request.host || request.host() == HostState::waits);
+  now.host_waits = tries && (!now.request.host || now.request.host() == HostState::waits);
   const unsigned control = _mm_getcsr();
   for (;;) {
-    if (observer != nullptr) observer->launch_begin(info);
-    Attempt attempt(now, info.chunks, info.chunks > 1 || tries);
+    if (now.observer != nullptr) now.observer->launch_begin(now.info);
+    Attempt attempt(now, now.info.chunks, now.info.chunks > 1 || tries);
     run_chunks(now, attempt);
     _mm_setcsr(control);
     if (tries) result.schedules = try_further_schedules(now, attempt);
-    const bool valid = observer == nullptr || observer->join(attempt.forks);
-    if (!valid && info.chunks > 1) {
-      for (UndoLog& log : attempt.undo) log.restore();
-      info.chunks = 1;
-      result.repeated = true;
-      continue;
+    const bool valid = now.observer == nullptr || now.observer->join(attempt.forks);
+    if (valid || now.info.chunks == 1) {
+      const auto& workers = attempt.workers;
+      gather(result, now.program, workers);
+      if (now.request.dependency_wait &&
+          std::none_of(workers.begin(), workers.end(), [](const Worker& k) { return k.dependency_passed; }))
+        now.request.dependency_wait();
+      break;
     }
-    const auto& workers = attempt.workers;
-    gather(result, *program, workers);
-    if (request.dependency_wait &&
-        std::none_of(workers.begin(), workers.end(), [](const Worker& k) { return k.dependency_passed; }))
-      request.dependency_wait();
-    break;
+    for (UndoLog& log : attempt.undo) log.restore();
+    now.info.chunks = 1;
+    result.repeated = true;
   }
-  if (observer != nullptr) observer->launch_end(info);
+  if (now.observer != nullptr) now.observer->launch_end(now.info);
+}
+
+// With its parameters in memory.
+LaunchResult launch_prepared(const LaunchRequest& request, const Options& options, Observer* observer,
+                             const Program& program, const Object& params) {
+  auto& space = AddressSpace::instance();
+  const std::uint64_t blocks = request.grid.count();
+  const std::uint32_t resident = residency(request, options);
+  if (request.cooperative && blocks > resident)
+    return refused(LaunchStatus::unsupported,
+                   request.kernel->name() + ": a cooperative grid of " + std::to_string(blocks) +
+                       " blocks does not fit the device, which holds " + std::to_string(resident));
+  // The barrier of a cooperative grid: a zeroed word that %envreg1 and %envreg2 point at. Other grids have none, and
+  // grid.sync() traps.
+  const Object* workspace = program.grid_sync && request.cooperative
+                                ? space.allocate(ObjectKind::param, 256, 512, "grid barrier", request.operation)
+                                : nullptr;
+  Launching now{request, options, program, observer, {}, reinterpret_cast<std::byte*>(params.base)};
+  now.grid_workspace = workspace != nullptr ? workspace->base : 0;
+  give_stack(now);
+  now.info = info_of(request, program, params, resident);
+  now.fits = blocks <= resident;
+  // A kernel whose threads all wait before they touch memory runs as if launched after the wait.
+  now.waited = program.waits_first && request.dependency_wait;
+  // Addresses that malloc gives depend on the order of the blocks.
+  if (program.uses_heap) DeviceHeap::instance().begin(request.heap_bytes);
+  const bool apart = !now.info.communicates && !program.uses_heap &&
+                     (now.waited || !program.waits_for_dependency || !request.dependency_wait);
+  now.info.chunks = apart ? chunks_of(blocks) : 1;
+  if (now.waited) request.dependency_wait();
+  static std::atomic<std::uint64_t> launches{0};
+  now.serial = ++launches;
+  now.start = std::chrono::steady_clock::now();
+
+  LaunchResult result;
+  attempt_launch(now, result);
   result.counters.blocks = blocks;
-  result.counters.warps = blocks * info.warps_per_block;
+  result.counters.warps = blocks * now.info.warps_per_block;
   result.counters.threads = blocks * request.block.count();
-  space.release(params->base, request.operation);
   if (workspace != nullptr) space.release(workspace->base, request.operation);
+  return result;
+}
+
+}  // namespace
+
+LaunchResult launch(const LaunchRequest& request, const Options& options, Observer* observer) {
+  const auto* kernel = static_cast<const KernelImpl*>(request.kernel);
+  const Program* program = nullptr;
+  try {
+    program = &kernel->program();
+  } catch (const PtxError& error) {
+    return refused(LaunchStatus::invalid_ptx, error.what());
+  }
+  if (auto why = refusal(request, options); !why.empty())
+    return refused(LaunchStatus::unsupported, kernel->name() + ": " + why);
+  auto& space = AddressSpace::instance();
+  const auto param_bytes = std::max<std::size_t>(kernel->attributes().param_bytes, 1);
+  const Object* params =
+      space.allocate(ObjectKind::param, param_bytes, 512, kernel->name() + " parameters", request.operation);
+  if (params == nullptr) return refused(LaunchStatus::unsupported, kernel->name() + ": no room for the parameters");
+  if (!request.params.empty())
+    std::memcpy(reinterpret_cast<void*>(params->base), request.params.data(),
+                std::min(request.params.size(), param_bytes));
+  LaunchResult result = launch_prepared(request, options, observer, *program, *params);
+  space.release(params->base, request.operation);
   return result;
 }
 

@@ -25,14 +25,14 @@ Mask owned(const Access& a, Mask lanes) {
 
 }  // namespace
 
-bool Range::live() const {
+bool AddressRange::live() const {
   if ((last - first) >> kGranuleShift > 8) return false;
   bool all = granule_live(last);
   for (auto at = first; at < last; at += std::uint64_t{1} << kGranuleShift) all &= granule_live(at);
   return all;
 }
 
-Range range_of(const std::uint64_t* address, std::uint32_t width, Mask lanes) {
+AddressRange range_of(const std::uint64_t* address, std::uint32_t width, Mask lanes) {
   std::uint64_t low, high, bits;
 #if MACHINE_AVX512
   __m512i least = _mm512_set1_epi64(-1), most = _mm512_setzero_si512(), any = most;
@@ -89,7 +89,7 @@ Mask admit_lanes(const Inst& i, Warp& w, Access& a) {
     classify(a);
   };
   const std::uint64_t* address = a.address;
-  Range range = range_of(address, a.width, lanes);
+  AddressRange range = range_of(address, a.width, lanes);
   // Alignment: widths are powers of two.
   const std::uint64_t low = a.width - 1;
   if ((range.bits & low) != 0) {
@@ -110,7 +110,7 @@ Mask admit_lanes(const Inst& i, Warp& w, Access& a) {
     if (w.observer != nullptr) lanes &= w.observer->access(w.point(i, a.lanes), a);
     return lanes;
   }
-  // Global: what lies outside the arena altogether is told as a fault of the machine, the rest is judged by the checks.
+  // Global: what lies outside the arena altogether is a fault of the machine, the rest is left to the checks.
   Mask outside = 0;
   if (!range.in_arena()) {
     const std::uint64_t bytes = a.width;

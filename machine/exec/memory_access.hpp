@@ -1,4 +1,5 @@
-// What loads, stores, atomics and copies share: forming addresses, telling the checks, refusing what would do harm.
+// What loads, stores, atomics and copies share: forming addresses, notification the checks, refusing what would do
+// harm.
 #pragma once
 
 #include "events/undefined.hpp"
@@ -31,20 +32,20 @@ struct MemoryOp {
 };
 
 // What some lanes touch: the lowest and the highest byte, and every bit that is set in an address of theirs.
-struct Range {
+struct AddressRange {
   std::uint64_t first = ~std::uint64_t{0}, last = 0, bits = 0;
   bool in_arena() const { return first <= last && in_global_arena(first) && in_global_arena(last); }
   // All of what is spanned is in use; false as well when that is much.
   bool live() const;
 };
-Range range_of(const std::uint64_t* address, std::uint32_t width, Mask lanes);
-inline Range range_of(const Access& a) {
+AddressRange range_of(const std::uint64_t* address, std::uint32_t width, Mask lanes);
+inline AddressRange range_of(const Access& a) {
   if (a.shape != Shape::contiguous) return range_of(a.address, a.width, a.lanes);
   // Below the width, the bits of all are those of the first.
   return {a.address[0], a.address[kWarp - 1] + a.width - 1, a.address[0] | a.address[kWarp - 1]};
 }
 
-// Lane by lane: tells the checks and keeps the lanes that may go on.
+// Lane by lane: reports to the checks and keeps the lanes that may go on.
 Mask admit_lanes(const Inst& i, Warp& w, Access& a);
 // Tells the checks and keeps the lanes that may go on: aligned, inside memory that the program owns, not vetoed.
 // `space` of the access must be global, shared, constant or param, or local with offsets as addresses.

@@ -5,8 +5,8 @@
 // round that all leave out, or a loop that all have left, makes no later return a fault.
 #include <algorithm>
 
+#include "exec/fragments.hpp"
 #include "exec/lanes.hpp"
-#include "exec/schedule.hpp"
 
 namespace machine {
 namespace {
@@ -45,7 +45,7 @@ void pass_by(Warp& w, const Inst& i, Mask lanes) {
   for (unsigned l = 0; l < kWarp; ++l) found->times[l] += lanes >> l & 1;
 }
 
-void tell_passed(Block& block, std::uint32_t id) {
+void report_passed(Block& block, std::uint32_t id) {
   for (std::uint32_t n = 0; n < block.warp_count; ++n) {
     Warp& waiting = *block.warps[n];
     for (const Fragment& here : waiting.others) {

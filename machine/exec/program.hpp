@@ -91,7 +91,7 @@ struct Function {
   std::vector<PlaceLife> places;
 };
 
-// What calls take of a thread's local memory: bytes of the chain of calls that takes most, in its layout here and as it
+// What calls need of a thread's local memory: bytes of the chain of calls that needs most, in its layout here and as it
 // is counted against the stack's size.
 struct StackNeed {
   std::uint64_t space = 0, charge = 0;

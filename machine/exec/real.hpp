@@ -85,7 +85,7 @@ inline float fma_to_odd(float a, float b, float c) {
   const double lost = (product - (sum - back)) + (c - back);  // exact (Knuth)
   // double to float by truncation, the sticky bit into the last place
   const float nearest = static_cast<float>(sum);
-  // sign tells on which side the true value lies
+  // its sign says on which side the true value lies
   const double difference = (sum - static_cast<double>(nearest)) + lost;
   const std::uint32_t n = bits_of(nearest);
   const bool finite = (n & 0x7f800000u) != 0x7f800000u;

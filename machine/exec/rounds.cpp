@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "exec/attempt.hpp"
-#include "exec/schedule.hpp"
+#include "exec/fragments.hpp"
 #include "exec/stillness.hpp"
 #include "exec/undefined.hpp"
 #include "memory/pool.hpp"
@@ -33,7 +33,7 @@ class BlockPool {
     static BlockPool* pool = new BlockPool;  // outlives static destruction, as the address space does
     return *pool;
   }
-  std::unique_ptr<Block> take() {
+  std::unique_ptr<Block> acquire() {
     std::lock_guard guard(lock_);
     if (spare_.empty()) return std::make_unique<Block>();
     // What this thread ran last lies in its own caches.
@@ -44,7 +44,7 @@ class BlockPool {
     spare_.erase(std::next(best).base());
     return block;
   }
-  void give(std::unique_ptr<Block> block) {
+  void release(std::unique_ptr<Block> block) {
     std::lock_guard guard(lock_);
     if (spare_.size() < kMost) {
       spare_.push_back({thread_number(), std::move(block)});
@@ -79,7 +79,7 @@ void stall(Worker& k, const std::vector<Block*>& resident, LaunchStatus status, 
   for (Block* b : resident)
     for (std::uint32_t id = 0; id < b->barriers.size(); ++id)
       if (status == LaunchStatus::deadlock && b->passed && b->barriers[id].in_use && b->barriers[id].expected == 0)
-        tell_passed(*b, id);
+        report_passed(*b, id);
   if (k.observer != nullptr && !resident.empty()) {
     const Block& b = *resident.front();
     for (std::uint32_t n = 0; n < b.warp_count; ++n) {
@@ -124,7 +124,7 @@ void run_blocks(const Launching& launch, Worker& k, std::atomic<bool>& failed, c
   PatienceWithHost patience;
   const std::uint32_t limit = launch.info.resident_limit;
   while (resident.size() < limit && next < blocks.last) {
-    pool.push_back(BlockPool::instance().take());
+    pool.push_back(BlockPool::instance().acquire());
     resident.push_back(pool.back().get());
     start_block(*resident.back(), k, blocks.at(next++), static_cast<std::uint32_t>(pool.size() - 1));
   }
@@ -137,7 +137,7 @@ void run_blocks(const Launching& launch, Worker& k, std::atomic<bool>& failed, c
       if (!b.done) continue;
       finish_block(b, k);
       moved = true;
-      // A freed slot is taken at once.
+      // A freed slot is used again at once.
       if (next < blocks.last && k.status == LaunchStatus::ok) start_block(b, k, blocks.at(next++), b.info.slot);
       else resident.erase(resident.begin() + static_cast<std::ptrdiff_t>(n--));
     }
@@ -171,7 +171,7 @@ void run_blocks(const Launching& launch, Worker& k, std::atomic<bool>& failed, c
   }
   // What was resident when the launch ended early is over as well.
   for (Block* b : resident) finish_block(*b, k);
-  for (auto& b : pool) BlockPool::instance().give(std::move(b));
+  for (auto& b : pool) BlockPool::instance().release(std::move(b));
   if (k.status != LaunchStatus::ok) failed = true;
 }
 

@@ -1,4 +1,4 @@
-// What a function takes and gives back: in its header, and in the prototype of a call by address.
+// The parameters and results of a function: in its header, and in the prototype of a call by address.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace machine {
 
-class Text;
+class Scanner;
 
 struct Formal {
   std::string_view name;
@@ -26,8 +26,8 @@ struct Signature {
 };
 
 // "(.param .b32 a, .reg .b64 b)"
-std::vector<Formal> parse_formals(Text& text);
+std::vector<Formal> parse_formals(Scanner& text);
 // What follows ".callprototype", up to and with the ';'.
-Signature parse_prototype(Text& text);
+Signature parse_prototype(Scanner& text);
 
 }  // namespace machine

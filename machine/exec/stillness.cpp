@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "exec/schedule.hpp"
+#include "exec/fragments.hpp"
 
 namespace machine {
 namespace {

@@ -4,7 +4,7 @@
 // registers and local memory alone. A warp that is again what it was will be so for ever; when all that can run are,
 // the grid is dead. Registers that a clock decides do not count, but then the clock leaps by an hour in between: a wait
 // with a time limit comes to its end. A wait that counts its turns is never again what it was: it gets a long time, and
-// a kernel of which every warp has polled all that time is taken for dead as well.
+// a kernel of which every warp has polled all that time counts as dead as well.
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "exec/fragments.hpp"
 #include "exec/inserted.hpp"
-#include "exec/schedule.hpp"
 
 namespace machine {
 
@@ -62,7 +62,7 @@ void copy_undefined(const Frame& from, Slot source, Frame& to, Slot destination,
     for_lanes(u->lanes & lanes, [&](unsigned l) { set_undefined(to, destination, l, u->bits[l], u->origins[l]); });
 }
 
-void tell_undefined(const Inst& i, Warp& w, UndefinedUse use, Mask lanes, const Origin& origin) {
+void report_undefined(const Inst& i, Warp& w, UndefinedUse use, Mask lanes, const Origin& origin) {
   if (w.observer != nullptr) w.observer->undefined_used(w.point(i, lanes), use, lanes, origin);
 }
 
@@ -84,7 +84,7 @@ const Inst* check_written(const Inst& i, Warp& w, Mask mask) {
   const Mask open = mask & w.active & ~w.predicate(i.a);
   if (open == 0 || w.worker->undefined == nullptr) [[likely]]
     return &i + 1;
-  *w.at<Mask>(i.a) |= open;  // told once; it goes on in what depends on it
+  *w.at<Mask>(i.a) |= open;  // reported once; what depends on it is followed on
   const std::uint64_t all = i.extra == 0   ? 1
                             : i.extra == 8 ? ~std::uint64_t{0}
                                            : (std::uint64_t{1} << (8 * i.extra)) - 1;

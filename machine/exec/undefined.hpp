@@ -2,7 +2,7 @@
 //
 // A warp begins to follow when a load gives bytes that nobody has written, or when it reads a register that nobody has
 // written. From then on every instruction is followed (flow.hpp) until no register that is still needed holds an
-// undefined bit. Other warps pay nothing. An undefined value that decides something is told to the checks, where it
+// undefined bit. Other warps pay nothing. An undefined value that decides something is reported to the checks, where it
 // decides.
 #pragma once
 
@@ -66,13 +66,13 @@ inline void set_defined(Frame& frame, Slot s, Mask lanes) {
 void copy_undefined(const Frame& from, Slot source, Frame& to, Slot destination, Mask lanes);
 
 // Undefined values decide something here.
-void tell_undefined(const Inst& i, Warp& w, UndefinedUse use, Mask lanes, const Origin& origin);
+void report_undefined(const Inst& i, Warp& w, UndefinedUse use, Mask lanes, const Origin& origin);
 // The same where they are those of a slot.
 inline void require_defined(const Inst& i, Warp& w, Slot s, Mask lanes, UndefinedUse use) {
   const UndefinedSlot* u = undefined_of(w, s);
   if (u == nullptr || (u->lanes & lanes) == 0) return;
   const Mask at = u->lanes & lanes;
-  tell_undefined(i, w, use, at, u->origins[static_cast<unsigned>(std::countr_zero(at))]);
+  report_undefined(i, w, use, at, u->origins[static_cast<unsigned>(std::countr_zero(at))]);
 }
 
 // The warp holds undefined bits from here on; what a handler returns that found them.
@@ -83,9 +83,9 @@ const Inst* run_following(Warp& w, const Inst* pc);
 // ---- what handlers of memory and collectives do in a warp that follows -------------------------------------------
 
 // Before a load, store or atomic: its addresses decide, what it stores goes with it, what it loads is defined until
-// told.
+// reported.
 void before_memory(const Inst& i, Warp& w, const MemoryOp& op, Mask mask);
-// Behind a load of which the checks told undefined bytes.
+// After a load of which the checks reported undefined bytes.
 void loaded_undefined(Warp& w, const MemoryOp& op);
 // `operands` become what memory holds; one of each and of the results for every component.
 void before_atomic(const Inst& i, Warp& w, const MemoryOp& op, const Slot* operands, const Slot* results, Mask mask);
@@ -107,7 +107,7 @@ void area_undefined(Warp& w, const MemoryOp& op, Slot area, std::int64_t offset,
 
 // shfl: lane l gets what `from[l]` brought. `fixed`: `from` does not come from registers.
 void shuffled_undefined(const Inst& i, Warp& w, const Meeting& m, const std::uint32_t* from, bool fixed);
-// Lanes that read one which took no part.
+// Lanes that read one outside the collective.
 const Inst* shuffled_absent(const Inst& i, Warp& w, Mask lanes);
 // vote: `predicate` is what the lanes brought. match, redux: everyone's value goes into everyone's result.
 enum class Vote : std::uint8_t { all, any, uni, ballot };

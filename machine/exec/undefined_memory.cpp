@@ -115,7 +115,7 @@ void swap_undefined(const Inst& i, Warp& w, const MemoryOp& op, const Comparand&
         memory ? origin.kind == u.origins[l].kind && origin.address == u.origins[l].address
                : origin.kind == Origin::Kind::memory && origin.address - w.address_room[l] < op.width;
     if (guess && of_this_place) return;
-    tell_undefined(i, w, UndefinedUse::swap, Mask{1} << l, origin);
+    report_undefined(i, w, UndefinedUse::swap, Mask{1} << l, origin);
   });
 }
 

@@ -92,7 +92,7 @@ enum class Special : std::uint32_t {
 };
 inline constexpr std::uint32_t kSpecialBytes = static_cast<std::uint32_t>(Special::count_) * 128;
 
-// How often each lane took a way past barriers of its block since it met the last one.
+// How often each lane took a path past barriers of its block since it met the last one.
 struct PassedBy {
   const Inst* at = nullptr;  // the branch, or the barrier from which their predicate kept them
   std::array<std::uint32_t, 32> times{};
@@ -169,7 +169,7 @@ struct Warp {
 };
 
 struct Warp::Copy {
-  AsyncCopy told;  // pointers into the arrays below
+  AsyncCopy event;  // pointers into the arrays below
   Mask pending = 0;
   alignas(64) std::array<std::uint64_t, 32> source{}, destination{};
   std::array<std::uint32_t, 32> source_bytes{}, group{};

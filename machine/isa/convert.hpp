@@ -5,10 +5,8 @@
 
 namespace machine {
 
-// Decodes the packed forms (x2, x4, pack); false when the instruction is none of them (nothing is taken then).
+// Decodes the packed forms (x2, x4, pack); false when the instruction is none of them (nothing is consumed then).
 bool decode_convert_packed(Decoder& d);
 void decode_convert(Decoder& d);
-Handler convert_double(bool is_signed_source, char rounding);
-const void* keep_general(Decoder& d, const void* what, std::size_t bytes);
 
 }  // namespace machine

@@ -122,8 +122,8 @@ const Inst* pack_integers(const Inst& i, Warp& w, Mask mask) {
 }
 
 void cvt_pack(Decoder& d) {
-  d.take("pack");
-  if (!d.take("sat")) d.fail("cvt.pack needs .sat");
+  d.accept("pack");
+  if (!d.accept("sat")) d.fail("cvt.pack needs .sat");
   const Type to = d.type({Type::u16, Type::s16, Type::u8, Type::s8, Type::u4, Type::s4, Type::u2, Type::s2}),
              from = d.type({Type::s32});
   const bool small = to != Type::u16 && to != Type::s16;
@@ -143,85 +143,99 @@ Type carrier(Type t) {
   return t == Type::f16x2 || t == Type::bf16x2 ? Type::b32 : t == Type::e2m1x2 ? Type::b8 : Type::b16;
 }
 
+// A packed cvt: what it converts, and how it rounds. mode: of rn, rz, rp.
+struct PackedForm {
+  Packed how;
+  int mode = -1;
+  Type to = Type::none, from = Type::none;
+};
+
+void to_scales(Decoder& d, const PackedForm& p) {
+  const bool pair = p.from == Type::bf16x2;
+  if (p.mode == 0 || p.how.relu || (p.from != Type::f32 && !pair)) d.fail("no such conversion");
+  d.end(pair ? 2 : 3);
+  const Slot a = d.source(1, pair ? Type::b32 : Type::f32), b = pair ? 0 : d.source(2, Type::f32);
+  const Slot r = d.destination(0, Type::b16);
+  Inst& i = d.emit(to_e8m0);
+  i.a = a, i.b = b, i.d = r, i.extra = (p.mode == 2 ? 1u : 0) | (p.how.finite ? 2u : 0) | (pair ? 4u : 0);
+}
+
+void from_scales(Decoder& d, const PackedForm& p) {
+  if (p.to != Type::bf16x2 || p.mode != 0 || p.how.relu || p.how.finite) d.fail("no such conversion");
+  d.end(2);
+  const Slot a = d.source(1, Type::b16), r = d.destination(0, Type::b32);
+  Inst& i = d.emit(unary<u32, u16, FromE8m0>);
+  i.a = a, i.d = r;
+}
+
+void from_two_floats(Decoder& d, PackedForm& p) {
+  const bool to_half = p.to == Type::f16x2 || p.to == Type::bf16x2;
+  if (p.mode == 2 || (is_small(p.to) && (p.mode != 0 || !p.how.finite))) d.fail("no such conversion");
+  d.end(3);
+  const Slot a = d.source(1, Type::f32), b = d.source(2, Type::f32);
+  const Slot r = d.destination(0, carrier(p.to));
+  d.need_mode({false, 'n'});
+  p.how.to = &format_of(p.to);
+  const bool fast = to_half && p.mode == 0 && !p.how.finite && !p.how.relu;
+  const void* data = d.keep_value(p.how);
+  Inst& i = d.emit(!fast                 ? pack_floats
+                   : p.to == Type::f16x2 ? binary<u32, float, float, PackHalf>
+                                         : binary<u32, float, float, PackBfloat>);
+  i.a = a, i.b = b, i.d = r, i.data = data;
+}
+
+void narrow_halves(Decoder& d, PackedForm& p) {
+  if (p.mode != 0 || !p.how.finite) d.fail("no such conversion");
+  if (p.from == Type::bf16x2) d.refuse_type(p.from);
+  d.end(2);
+  const Slot a = d.source(1, Type::b32), r = d.destination(0, carrier(p.to));
+  p.how.to = &format_of(p.to);
+  p.how.from = &format_of(p.from);
+  const void* data = d.keep_value(p.how);
+  Inst& i = d.emit(narrow_pair);
+  i.a = a, i.d = r, i.data = data;
+}
+
+// By a table of every code.
+void widen_small(Decoder& d, const PackedForm& p) {
+  if (p.mode != 0 || p.how.finite) d.fail("no such conversion");
+  d.end(2);
+  const Slot a = d.source(1, carrier(p.from)), r = d.destination(0, Type::b32);
+  const Format& f = format_of(p.from);
+  const unsigned half = f.bits() > 4 ? 8 : 4;
+  std::vector<u16> table(std::size_t{1} << half);
+  for (u32 code = 0; code < table.size(); ++code) {
+    const double v = decode(code & ((1u << f.bits()) - 1), f);
+    u16 h = static_cast<u16>(encode(v, kF16, 'n', false));
+    if (p.how.relu && v == v && (h & 0x8000)) h = 0;
+    table[code] = h;
+  }
+  const void* data = d.keep_bytes(table.data(), table.size() * 2);
+  Inst& i = d.emit(widen_pair);
+  i.a = a, i.d = r, i.extra = half, i.data = data;
+}
+
 }  // namespace
 
 bool decode_convert_packed(Decoder& d) {
   const auto spelling = d.opcode();
   if (spelling.find(".pack.") != std::string_view::npos) return cvt_pack(d), true;
   if (spelling.find("x2") == std::string_view::npos && spelling.find("x4") == std::string_view::npos) return false;
-  Packed p;
-  const int mode = d.take_one({"rn", "rz", "rp"});
-  p.finite = d.take("satfinite");
-  p.relu = d.take("relu");
-  p.rounding = mode < 0 ? 'n' : "nzp"[mode];
-  const Type to = d.type(), from = d.type();
-  if (mode < 0) d.fail("needs a rounding mode");
-
-  if (to == Type::ue8m0x2) {
-    if (mode == 0 || p.relu || (from != Type::f32 && from != Type::bf16x2)) d.fail("no such conversion");
-    d.end(from == Type::f32 ? 3 : 2);
-    const Slot a = d.source(1, from == Type::f32 ? Type::f32 : Type::b32),
-               b = from == Type::f32 ? d.source(2, Type::f32) : 0;
-    const Slot r = d.destination(0, Type::b16);
-    Inst& i = d.emit(to_e8m0);
-    i.a = a, i.b = b, i.d = r, i.extra = (mode == 2 ? 1u : 0) | (p.finite ? 2u : 0) | (from == Type::bf16x2 ? 4u : 0);
-    return true;
-  }
-  if (from == Type::ue8m0x2) {
-    if (to != Type::bf16x2 || mode != 0 || p.relu || p.finite) d.fail("no such conversion");
-    d.end(2);
-    const Slot a = d.source(1, Type::b16), r = d.destination(0, Type::b32);
-    Inst& i = d.emit(unary<u32, u16, FromE8m0>);
-    i.a = a, i.d = r;
-    return true;
-  }
-  const bool to_half = to == Type::f16x2 || to == Type::bf16x2;
-  if (from == Type::f32 && (to_half || is_small(to))) {
-    if (mode == 2 || (is_small(to) && (mode != 0 || !p.finite))) d.fail("no such conversion");
-    d.end(3);
-    const Slot a = d.source(1, Type::f32), b = d.source(2, Type::f32);
-    const Slot r = d.destination(0, carrier(to));
-    d.need_mode({false, 'n'});
-    p.to = &format_of(to);
-    const bool fast = to_half && mode == 0 && !p.finite && !p.relu;
-    const void* data = keep_general(d, &p, sizeof p);
-    Inst& i = d.emit(!fast               ? pack_floats
-                     : to == Type::f16x2 ? binary<u32, float, float, PackHalf>
-                                         : binary<u32, float, float, PackBfloat>);
-    i.a = a, i.b = b, i.d = r, i.data = data;
-    return true;
-  }
-  if (is_small(to) && (from == Type::f16x2 || from == Type::bf16x2)) {
-    if (mode != 0 || !p.finite) d.fail("no such conversion");
-    if (from == Type::bf16x2) d.refuse_type(from);
-    d.end(2);
-    const Slot a = d.source(1, Type::b32), r = d.destination(0, carrier(to));
-    p.to = &format_of(to);
-    p.from = &format_of(from);
-    const void* data = keep_general(d, &p, sizeof p);
-    Inst& i = d.emit(narrow_pair);
-    i.a = a, i.d = r, i.data = data;
-    return true;
-  }
-  if (is_small(from) && to == Type::f16x2) {
-    if (mode != 0 || p.finite) d.fail("no such conversion");
-    d.end(2);
-    const Slot a = d.source(1, carrier(from)), r = d.destination(0, Type::b32);
-    const Format& f = format_of(from);
-    const unsigned half = f.bits() > 4 ? 8 : 4;
-    std::vector<u16> table(std::size_t{1} << half);
-    for (u32 code = 0; code < table.size(); ++code) {
-      const double v = decode(code & ((1u << f.bits()) - 1), f);
-      u16 h = static_cast<u16>(encode(v, kF16, 'n', false));
-      if (p.relu && v == v && (h & 0x8000)) h = 0;
-      table[code] = h;
-    }
-    const void* data = keep_general(d, table.data(), table.size() * 2);
-    Inst& i = d.emit(widen_pair);
-    i.a = a, i.d = r, i.extra = half, i.data = data;
-    return true;
-  }
-  d.fail("no such conversion");
+  PackedForm p;
+  p.mode = d.accept_one({"rn", "rz", "rp"});
+  p.how.finite = d.accept("satfinite");
+  p.how.relu = d.accept("relu");
+  p.how.rounding = p.mode < 0 ? 'n' : "nzp"[p.mode];
+  p.to = d.type(), p.from = d.type();
+  if (p.mode < 0) d.fail("needs a rounding mode");
+  const bool to_half = p.to == Type::f16x2 || p.to == Type::bf16x2;
+  if (p.to == Type::ue8m0x2) to_scales(d, p);
+  else if (p.from == Type::ue8m0x2) from_scales(d, p);
+  else if (p.from == Type::f32 && (to_half || is_small(p.to))) from_two_floats(d, p);
+  else if (is_small(p.to) && (p.from == Type::f16x2 || p.from == Type::bf16x2)) narrow_halves(d, p);
+  else if (is_small(p.from) && p.to == Type::f16x2) widen_small(d, p);
+  else d.fail("no such conversion");
+  return true;
 }
 
 }  // namespace machine

@@ -15,6 +15,7 @@ std::span<const Opcode> convert_opcodes();
 std::span<const Opcode> compare_opcodes();
 std::span<const Opcode> move_opcodes();
 std::span<const Opcode> memory_opcodes();
+std::span<const Opcode> hint_opcodes();
 std::span<const Opcode> atomic_opcodes();
 std::span<const Opcode> async_opcodes();
 std::span<const Opcode> mbarrier_opcodes();

@@ -77,7 +77,7 @@ u64 unpack(const Lane& l) {
 }
 // Of 128 bits: the halves of the source to those of the result.
 u64 halves_apart(const Lane& l) { return l.undefined[l.write]; }
-// From x bits (y: signed), by way of z bits, to the register.
+// From x bits (y: signed), through z bits, to the register.
 u64 widen(const Lane& l) {
   const u64 v = extended(l.undefined[0], l.flow.x, (l.flow.y & 1) != 0);
   return extended(v, l.flow.z, (l.flow.y & 2) != 0) & all_of(l);

@@ -2,8 +2,8 @@
 // order.
 #include <new>
 
+#include "exec/fragments.hpp"
 #include "exec/lanes.hpp"
-#include "exec/schedule.hpp"
 #include "exec/undefined.hpp"
 #include "isa/families.hpp"
 #include "memory/device_heap.hpp"
@@ -98,12 +98,12 @@ bool decode_heap_call(Decoder& d, std::string_view name, const std::vector<Opera
   if (name == "malloc" || aligned) {
     if (arguments.size() != (aligned ? 2u : 1u) || results.size() != 1)
       d.fail(std::string(name) + " takes another number of values");
-    const Slot* s =
-        d.keep({area_of(d, arguments[0], 8), aligned ? area_of(d, arguments[1], 8) : 0, area_of(d, results[0], 8)});
+    const Slot* s = d.keep_slots(
+        {area_of(d, arguments[0], 8), aligned ? area_of(d, arguments[1], 8) : 0, area_of(d, results[0], 8)});
     d.emit(allocate).slots = s;
   } else if (name == "free") {
     if (arguments.size() != 1 || !results.empty()) d.fail("free takes one address");
-    const Slot* s = d.keep({area_of(d, arguments[0], 8)});
+    const Slot* s = d.keep_slots({area_of(d, arguments[0], 8)});
     d.emit(give_back).slots = s;
   } else {
     return false;

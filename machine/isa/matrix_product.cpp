@@ -1,5 +1,7 @@
 #include "isa/matrix_product.hpp"
 
+#include "exec/fault.hpp"
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -216,7 +218,7 @@ const Inst* product(const Inst& i, Warp& w, Mask mask) {
   const Meeting m = meet(i, w, mask, i.e, Collective::mma, nullptr);
   if (!m.ready) return m.next;
   if (m.present != kFullMask)
-    collective_fault(i, w, m.present, Fault::divergent_barrier, "a matrix instruction needs all 32 lanes");
+    report_fault(i, w, m.present, Fault::divergent_barrier, "a matrix instruction needs all 32 lanes");
   const Slot* slots = i.slots;
   const Product& p = *reinterpret_cast<const Product*>(i.imm);
   if (w.follows) [[unlikely]]
@@ -255,8 +257,8 @@ void emit_product(Decoder& d, Product p) {
   }
   const u32 full = kFullMask;
   const Slot members = d.constant(&full, 4);
-  const Slot* kept = d.keep(std::move(slots));
-  const void* data = keep_general(d, &p, sizeof p);
+  const Slot* kept = d.keep_slots(std::move(slots));
+  const void* data = d.keep_value(p);
   d.need_mode({false, p.rounding});
   Inst& i = d.emit(product);
   i.e = members, i.slots = kept, i.imm = reinterpret_cast<std::int64_t>(data);

@@ -1,4 +1,4 @@
-// D = A * B + C of any shape and type, element by element: what the faster ways of ops_matrix.cpp leave over.
+// D = A * B + C of any shape and type, element by element: what the faster paths of ops_matrix.cpp leave over.
 #pragma once
 
 #include "exec/inst.hpp"
@@ -17,7 +17,7 @@ struct Product {
   enum Bits : std::uint8_t { multiplied, and_popc, xor_popc } bits = multiplied;
   MatrixFragment fragment[4];  // of d, a, b, c
   unsigned starts[4] = {};     // where their registers begin in the slot list
-  // Tiles of 16 x 8 x 16 that multiply_halves and multiply_bfloats take, downwards and across; 0: none.
+  // Tiles of 16 x 8 x 16 for multiply_halves and multiply_bfloats, downwards and across; 0: none.
   unsigned tiles_down = 0, tiles_across = 0;
 };
 

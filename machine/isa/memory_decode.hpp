@@ -2,7 +2,6 @@
 #pragma once
 
 #include "exec/memory_access.hpp"
-#include "isa/convert.hpp"
 #include "ptx/decoder.hpp"
 
 namespace machine {
@@ -24,10 +23,5 @@ void check_named_space(Decoder& d, const Decoder::Address& address, Via& via);
 void prepare_element(Decoder& d, MemoryOp& op, Type t);
 // Emits the load or store `op`, prepared and with its registers, at the addresses in `base` plus `offset`.
 void emit_access(Decoder& d, const MemoryOp& op, Slot base, std::int64_t offset);
-
-template <class T>
-const void* keep_bytes(Decoder& d, const T& value) {
-  return keep_general(d, &value, sizeof value);
-}
 
 }  // namespace machine

@@ -1,4 +1,4 @@
-// All mnemonics, from the tables of the families; and those that several families share, told apart by type.
+// All mnemonics, from the tables of the families; and those that several families share, distinguished by type.
 #include <unordered_map>
 
 #include "isa/families.hpp"
@@ -102,11 +102,11 @@ const Opcode* find_opcode(std::string_view base) {
   static const auto* all = [] {
     auto* map = new std::unordered_map<std::string_view, Opcode>;
     for (const auto family :
-         {shared_mnemonics(),   integer_opcodes(),  bits_opcodes(),       float_opcodes(),  special_opcodes(),
-          convert_opcodes(),    compare_opcodes(),  move_opcodes(),       memory_opcodes(), atomic_opcodes(),
-          async_opcodes(),      mbarrier_opcodes(), tensor_map_opcodes(), matrix_opcodes(), matrix_move_opcodes(),
-          collective_opcodes(), barrier_opcodes(),  control_opcodes(),    call_opcodes(),   stack_opcodes(),
-          video_opcodes(),      wmma_opcodes()})
+         {shared_mnemonics(),    integer_opcodes(),    bits_opcodes(),     float_opcodes(),      special_opcodes(),
+          convert_opcodes(),     compare_opcodes(),    move_opcodes(),     memory_opcodes(),     hint_opcodes(),
+          atomic_opcodes(),      async_opcodes(),      mbarrier_opcodes(), tensor_map_opcodes(), matrix_opcodes(),
+          matrix_move_opcodes(), collective_opcodes(), barrier_opcodes(),  control_opcodes(),    call_opcodes(),
+          stack_opcodes(),       video_opcodes(),      wmma_opcodes()})
       for (const auto& opcode : family) map->emplace(opcode.base, opcode);
     return map;
   }();

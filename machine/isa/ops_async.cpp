@@ -2,8 +2,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "exec/fault.hpp"
+#include "exec/fragments.hpp"
 #include "exec/mbarrier.hpp"
-#include "exec/schedule.hpp"
 #include "exec/undefined.hpp"
 #include "isa/families.hpp"
 #include "isa/memory_decode.hpp"
@@ -23,14 +24,14 @@ void move_filled(const Warp::Copy& c, Mask lanes) {
 
 // Moves the bytes of the lanes in `lanes`: what the copy reads, and zeros behind it.
 void move(const Warp::Copy& c, Mask lanes) {
-  const u32 bytes = c.told.bytes;
-  if (lanes == kFullMask && c.told.whole == lanes && c.told.source.shape == Shape::contiguous &&
-      c.told.destination.shape == Shape::contiguous) {
+  const u32 bytes = c.event.bytes;
+  if (lanes == kFullMask && c.event.whole == lanes && c.event.source.shape == Shape::contiguous &&
+      c.event.destination.shape == Shape::contiguous) {
     std::memcpy(reinterpret_cast<void*>(c.destination[0]), reinterpret_cast<const void*>(c.source[0]),
                 std::size_t{bytes} * kWarp);
     return;
   }
-  if ((lanes & ~c.told.whole) == 0)
+  if ((lanes & ~c.event.whole) == 0)
     return bytes == 16 ? move_filled<16>(c, lanes) : bytes == 8 ? move_filled<8>(c, lanes) : move_filled<4>(c, lanes);
   for_lanes(lanes, [&](unsigned l) {
     auto* to = reinterpret_cast<std::byte*>(c.destination[l]);
@@ -42,8 +43,8 @@ void move(const Warp::Copy& c, Mask lanes) {
 
 // Lanes whose source no longer is anybody's.
 Mask freed(const Warp::Copy& c, Mask lanes) {
-  const Access& from = c.told.source;
-  if (const Range range = lanes == from.lanes ? range_of(from) : range_of(from.address, from.width, lanes);
+  const Access& from = c.event.source;
+  if (const AddressRange range = lanes == from.lanes ? range_of(from) : range_of(from.address, from.width, lanes);
       range.in_arena() && range.live())
     return 0;
   Mask dead = 0;
@@ -58,10 +59,10 @@ void land(Warp& w, const Inst& i, Warp::Copy& c, Mask lanes, bool waited) {
   if (lanes == 0) return;
   c.pending &= ~lanes;
   Mask good = lanes;
-  if (w.observer != nullptr) good &= w.observer->async_land(w.point(i, w.active), c.told, lanes, waited);
+  if (w.observer != nullptr) good &= w.observer->async_land(w.point(i, w.active), c.event, lanes, waited);
   good &= ~freed(c, good);  // since the copy was issued
   ++w.worker->memory_changes;
-  w.worker->bytes_loaded += std::uint64_t{c.told.bytes} * static_cast<unsigned>(std::popcount(good));
+  w.worker->bytes_loaded += std::uint64_t{c.event.bytes} * static_cast<unsigned>(std::popcount(good));
   move(c, good);
 }
 
@@ -85,6 +86,67 @@ struct CopyOp {
   CacheOp cache = CacheOp::ca;
 };
 
+// Bytes that each lane reads; the rest of what it writes are zeros. False: some lane may read less than all.
+bool read_sizes(const Warp& w, const CopyOp& op, Warp::Copy& c) {
+  std::fill(c.source_bytes.begin(), c.source_bytes.end(), op.bytes);
+  if (op.source_size != 0) {
+    const auto* size = w.at<const u32>(op.source_size);
+    for (unsigned l = 0; l < kWarp; ++l) c.source_bytes[l] = std::min(size[l], op.bytes);
+  }
+  if (op.ignore != 0) {
+    const Mask ignored = w.predicate(op.ignore) ^ op.ignore_flip;
+    for_lanes(ignored, [&](unsigned l) { c.source_bytes[l] = 0; });
+  }
+  return op.source_size == 0 && op.ignore == 0;
+}
+
+// The copy as the checks see it, and the addresses of both sides.
+void form_sides(const Inst& i, Warp& w, const CopyOp& op, Warp::Copy& c, Mask mask) {
+  c.event = AsyncCopy{};
+  c.event.id = w.block->next_copy++;
+  c.event.pc = i.pc;
+  c.event.bytes = op.bytes;
+  c.event.source_bytes = c.source_bytes.data();
+  c.group = w.groups;
+  Access &to = c.event.destination, &from = c.event.source;
+  to.kind = AccessKind::async_write;
+  to.space = Space::shared;
+  from.kind = AccessKind::async_read;
+  to.width = from.width = op.bytes;
+  to.lanes = from.lanes = mask;
+  form(w, shared_source(w, i.a, op.destination_width, op.destination_offset), c.destination.data(), to);
+  form(w, {i.b, op.source_width, op.source_offset}, c.source.data(), from);
+}
+
+// Lanes that may not copy, which are reported: both sides must be aligned and lie where they may be touched; exact
+// bounds are the checks' business. `reads`: lanes that read something.
+Mask refused(const Inst& i, Warp& w, const Warp::Copy& c, Mask mask, Mask reads) {
+  const Access &to = c.event.destination, &from = c.event.source;
+  const u64 *source = from.address, *destination = to.address;
+  const AddressRange room = range_of(to), range = range_of(from);
+  const u64 low = c.event.bytes - 1;
+  const u64 origin = w.block->info.shared, extent = w.block->info.shared_extent;
+  Mask misaligned = 0, outside = 0, bad_source = 0;
+  if (((range.bits | room.bits) & low) != 0) {
+    misaligned = mask & mask_of([=](unsigned l) { return ((source[l] | destination[l]) & low) != 0; });
+    address_fault(i, w, ((source[std::countr_zero(misaligned)] & low) != 0) ? from : to, misaligned,
+                  Fault::misaligned_address);
+  }
+  if (room.first < origin || room.last - origin >= extent) {
+    outside = mask & mask_of([=](unsigned l) { return destination[l] - origin + low >= extent; });
+    if (outside != 0) address_fault(i, w, to, outside, Fault::illegal_address);
+  }
+  if (reads != 0 && !(range.in_arena() && (w.observer != nullptr || range.live())))
+    for_lanes(reads & ~misaligned, [&](unsigned l) {
+      const u64 first = source[l];
+      if (!in_global_arena(first) && !AddressSpace::instance().touchable(first, c.source_bytes[l]))
+        bad_source |= Mask{1} << l;
+      else if (w.observer == nullptr && in_global_arena(first) && !granule_live(first)) bad_source |= Mask{1} << l;
+    });
+  if (bad_source != 0) address_fault(i, w, from, bad_source, Fault::illegal_address);
+  return misaligned | outside | bad_source;
+}
+
 const Inst* copy(const Inst& i, Warp& w, Mask mask) {
   mask &= w.active;
   if (mask == 0) return &i + 1;
@@ -98,70 +160,26 @@ const Inst* copy(const Inst& i, Warp& w, Mask mask) {
   auto owned = std::move(w.free_copies.back());
   w.free_copies.pop_back();
   Warp::Copy& c = *owned;
-  std::fill(c.source_bytes.begin(), c.source_bytes.end(), op.bytes);
-  if (op.source_size != 0) {
-    const auto* size = w.at<const u32>(op.source_size);
-    for (unsigned l = 0; l < kWarp; ++l) c.source_bytes[l] = std::min(size[l], op.bytes);
-  }
-  if (op.ignore != 0) {
-    const Mask ignored = w.predicate(op.ignore) ^ op.ignore_flip;
-    for_lanes(ignored, [&](unsigned l) { c.source_bytes[l] = 0; });
-  }
-  c.told = AsyncCopy{};
-  c.told.id = w.block->next_copy++;
-  c.told.pc = i.pc;
-  c.told.bytes = op.bytes;
-  c.told.source_bytes = c.source_bytes.data();
-  c.group = w.groups;
-  // Both sides must be aligned and lie where they may be touched; exact bounds are the checks' business.
-  Access &to = c.told.destination, &from = c.told.source;
-  to.kind = AccessKind::async_write;
-  to.space = Space::shared;
-  from.kind = AccessKind::async_read;
-  to.width = from.width = op.bytes;
-  to.lanes = from.lanes = mask;
-  form(w, shared_source(w, i.a, op.destination_width, op.destination_offset), c.destination.data(), to);
-  form(w, {i.b, op.source_width, op.source_offset}, c.source.data(), from);
-  const u64 *source = from.address, *destination = to.address;
-  const Range room = range_of(to), range = range_of(from);
-  const u64 low = op.bytes - 1;
-  const u64 origin = w.block->info.shared, extent = w.block->info.shared_extent;
-  Mask misaligned = 0, outside = 0, bad_source = 0;
-  if (((range.bits | room.bits) & low) != 0) {
-    misaligned = mask & mask_of([=](unsigned l) { return ((source[l] | destination[l]) & low) != 0; });
-    address_fault(i, w, ((source[std::countr_zero(misaligned)] & low) != 0) ? from : to, misaligned,
-                  Fault::misaligned_address);
-  }
-  if (room.first < origin || room.last - origin >= extent) {
-    outside = mask & mask_of([=](unsigned l) { return destination[l] - origin + low >= extent; });
-    if (outside != 0) address_fault(i, w, to, outside, Fault::illegal_address);
-  }
+  const bool whole = read_sizes(w, op, c);
+  form_sides(i, w, op, c, mask);
   const auto& source_bytes = c.source_bytes;
-  const bool some = op.source_size != 0 || op.ignore != 0;  // not all of each source, perhaps
-  const Mask reads = some ? mask & mask_of([&](unsigned l) { return source_bytes[l] != 0; }) : mask;
-  if (reads != 0 && !(range.in_arena() && (w.observer != nullptr || range.live())))
-    for_lanes(reads & ~misaligned, [&](unsigned l) {
-      const u64 first = source[l];
-      if (!in_global_arena(first) && !AddressSpace::instance().touchable(first, c.source_bytes[l]))
-        bad_source |= Mask{1} << l;
-      else if (w.observer == nullptr && in_global_arena(first) && !granule_live(first)) bad_source |= Mask{1} << l;
-    });
-  if (bad_source != 0) address_fault(i, w, from, bad_source, Fault::illegal_address);
+  const Mask reads = whole ? mask : mask & mask_of([&](unsigned l) { return source_bytes[l] != 0; });
+  const Mask bad = refused(i, w, c, mask, reads);
   if (w.stop == Stop::aborted) return nullptr;
-  if (const Mask bad = misaligned | outside | bad_source; bad != 0) {
+  if (bad != 0) {
     mask &= ~bad;
     if (mask == 0) {
       w.free_copies.push_back(std::move(owned));
       return &i + 1;
     }
-    to.lanes = from.lanes = mask;
-    classify(to), classify(from);
+    c.event.destination.lanes = c.event.source.lanes = mask;
+    classify(c.event.destination), classify(c.event.source);
   }
   if (!w.block->mbarriers.empty()) [[unlikely]]
-    check_overwritten(w, i, mask, destination, op.bytes);
-  c.told.lanes = c.pending = mask;
-  c.told.whole = some ? mask & mask_of([&](unsigned l) { return source_bytes[l] == op.bytes; }) : mask;
-  if (w.observer != nullptr) w.observer->async_issue(w.point(i, mask), c.told);
+    check_overwritten(w, i, mask, c.event.destination.address, op.bytes);
+  c.event.lanes = c.pending = mask;
+  c.event.whole = whole ? mask : mask & mask_of([&](unsigned l) { return source_bytes[l] == op.bytes; });
+  if (w.observer != nullptr) w.observer->async_issue(w.point(i, mask), c.event);
   w.copies.push_back(std::move(owned));
   if (!w.worker->options->late_copies) {
     land(w, i, *w.copies.back(), mask, false);
@@ -178,7 +196,7 @@ const Inst* commit(const Inst& i, Warp& w, Mask mask) {
   return &i + 1;
 }
 
-// Lands every group but the newest `imm`; extra: wait_all, which takes copies of no group too.
+// Lands every group but the newest `imm`; extra: wait_all, which includes copies of no group.
 const Inst* wait(const Inst& i, Warp& w, Mask mask) {
   mask &= w.active;
   if (mask == 0) return &i + 1;
@@ -199,14 +217,14 @@ const Inst* wait(const Inst& i, Warp& w, Mask mask) {
 
 void copy_decode(Decoder& d) {
   CopyOp op;
-  const int cache = d.take_one({"ca", "cg"});
+  const int cache = d.accept_one({"ca", "cg"});
   if (cache < 0) d.fail("needs .ca or .cg");
   op.cache = cache == 0 ? CacheOp::ca : CacheOp::cg;
   bool to_shared = false;
-  for (const auto space : {"shared", "shared::cta"}) to_shared |= d.take(space);
-  if (!to_shared || !d.take("global")) d.fail("needs .shared.global");
-  const bool hint = d.take("L2::cache_hint");
-  d.take_one({"L2::64B", "L2::128B", "L2::256B"});
+  for (const auto space : {"shared", "shared::cta"}) to_shared |= d.accept(space);
+  if (!to_shared || !d.accept("global")) d.fail("needs .shared.global");
+  const bool hint = d.accept("L2::cache_hint");
+  d.accept_one({"L2::64B", "L2::128B", "L2::256B"});
   d.end(3, 5);
   op.bytes = d.immediate(2);
   if (op.bytes != 16 && (cache == 1 || (op.bytes != 4 && op.bytes != 8))) d.fail("copies 4, 8 or 16 bytes (.cg: 16)");
@@ -239,33 +257,33 @@ void copy_decode(Decoder& d) {
   op.destination_offset = destination.offset;
   op.source_offset = source.offset;
   if (op.source_width != 8) d.fail("a 32-bit address register");
-  const void* data = keep_bytes(d, op);
+  const void* data = d.keep_value(op);
   Inst& i = d.emit(copy);
   i.a = destination.base, i.b = source.base, i.data = data;
 }
 
 void cp(Decoder& d) {
-  const bool reduces = d.take("reduce");
-  if (!d.take("async")) d.fail("needs .async");
-  if (d.take("bulk")) return reduces ? decode_bulk_reduce(d) : decode_bulk(d);
+  const bool reduces = d.accept("reduce");
+  if (!d.accept("async")) d.fail("needs .async");
+  if (d.accept("bulk")) return reduces ? decode_bulk_reduce(d) : decode_bulk(d);
   if (reduces) d.fail("needs .bulk");
-  if (d.take("commit_group")) {
+  if (d.accept("commit_group")) {
     d.end(0);
     d.emit(commit);
     return;
   }
-  if (d.take("wait_group")) {
+  if (d.accept("wait_group")) {
     d.end(1);
     const u32 n = d.immediate(0);
     d.emit(wait).imm = n;
     return;
   }
-  if (d.take("wait_all")) {
+  if (d.accept("wait_all")) {
     d.end(0);
     d.emit(wait).extra = 1;
     return;
   }
-  if (d.take("mbarrier")) return decode_async_arrive(d);
+  if (d.accept("mbarrier")) return decode_async_arrive(d);
   copy_decode(d);
 }
 
@@ -277,13 +295,8 @@ void land_all(Warp& w, const Inst& i, bool waited) {
   for (const auto& a : w.block->async_arrivals)
     if (a.warp == &w) tracked = std::max(tracked, a.before);
   for (auto& c : w.copies) {
-    if (c->told.id < tracked) continue;
-    if (!waited && c->pending != 0 && w.observer != nullptr) {
-      FaultEvent e;
-      e.fault = Fault::async_not_waited;
-      e.lanes = c->pending;
-      w.observer->fault(w.point(i, c->pending), e);
-    }
+    if (c->event.id < tracked) continue;
+    if (!waited && c->pending != 0) report_fault(i, w, c->pending, Fault::async_not_waited);
     land(w, i, *c, kFullMask, waited);
   }
   forget_landed(w);
@@ -291,7 +304,7 @@ void land_all(Warp& w, const Inst& i, bool waited) {
 
 void land_before(Warp& w, const Inst& i, std::uint64_t id, Mask lanes) {
   for (auto& c : w.copies)
-    if (c->told.id < id) land(w, i, *c, lanes, true);
+    if (c->event.id < id) land(w, i, *c, lanes, true);
   forget_landed(w);
 }
 

@@ -3,9 +3,10 @@
 #include <array>
 
 #include "exec/call_stack.hpp"
+#include "exec/fault.hpp"
+#include "exec/fragments.hpp"
 #include "exec/lanes.hpp"
 #include "exec/memory_access.hpp"
-#include "exec/schedule.hpp"
 #include "isa/bulk_decode.hpp"
 #include "isa/families.hpp"
 
@@ -20,38 +21,28 @@ Reduce reduce_of(const Inst& i) { return static_cast<Reduce>(i.extra >> 2 & 3); 
 bool aligned(const Inst& i) { return i.extra >> 4 & 1; }
 bool counted(const Inst& i) { return i.extra >> 5 & 1; }
 
-void tell_fault(Warp& w, const Inst& i, Mask lanes, Fault fault, std::string_view detail) {
-  if (w.observer == nullptr) return;
-  FaultEvent e;
-  e.fault = fault;
-  e.lanes = lanes;
-  e.detail = detail;
-  w.observer->fault(w.point(i, lanes), e);
-}
-
 // Counts the lanes in; the fragment waits or goes on as the instruction says. Does not complete the barrier.
 void arrive(const Inst& i, Warp& w, Mask lanes, const Frame& frame) {
   Block& block = *w.block;
   const unsigned first = static_cast<unsigned>(std::countr_zero(lanes));
-  const std::byte* bank[3] = {frame.registers, frame.function->constants.data(), w.bank[2]};
-  auto value = [&](Slot s) { return reinterpret_cast<const std::uint32_t*>(bank[s & 3] + (s & ~Slot{3}))[first]; };
+  auto value = [&](Slot s) { return at_frame<std::uint32_t>(w, frame, s)[first]; };
   const std::uint32_t number = value(i.a), id = number & 15;
   if (number > 15)
-    tell_fault(w, i, lanes, Fault::barrier_number, "barrier number " + std::to_string(number) + ", at most 15");
+    report_fault(i, w, lanes, Fault::barrier_number, "barrier number " + std::to_string(number) + ", at most 15");
   const std::uint32_t expected = counted(i) ? value(i.b) : 0;
   BarrierState& b = block.barriers[id];
   if (counted(i)) {
     const std::uint32_t room = (block.info.threads + kWarp - 1) / kWarp * kWarp;
     if (expected == 0 || expected % kWarp != 0 || expected > room)
-      tell_fault(
-          w, i, lanes, Fault::barrier_count,
+      report_fault(
+          i, w, lanes, Fault::barrier_count,
           "a count of " + std::to_string(expected) + " threads in a block of " + std::to_string(block.info.threads));
   }
   if (b.in_use && b.expected != expected) {
-    // Which of the two is wrong nobody can say: both are told.
+    // Which of the two is wrong cannot be known: both are reported.
     const std::string detail = "counts of " + std::to_string(b.expected) + " and " + std::to_string(expected) +
                                " threads at one barrier (0: all)";
-    tell_fault(w, i, lanes, Fault::barrier_count, detail);
+    report_fault(i, w, lanes, Fault::barrier_count, detail);
     if (w.observer != nullptr) {
       FaultEvent e;
       e.fault = Fault::barrier_count;
@@ -62,7 +53,7 @@ void arrive(const Inst& i, Warp& w, Mask lanes, const Frame& frame) {
   }
   const auto kind = static_cast<std::uint8_t>(reduce_of(i));
   if (b.in_use && use_of(i) != BarrierUse::arrive && b.use != 0xff && b.use != kind)
-    tell_fault(w, i, lanes, Fault::barrier_mixed, "different operations at one barrier");
+    report_fault(i, w, lanes, Fault::barrier_mixed, "different operations at one barrier");
   if (!b.in_use) {
     b = BarrierState{};
     b.in_use = true;
@@ -83,7 +74,7 @@ void arrive(const Inst& i, Warp& w, Mask lanes, const Frame& frame) {
   if (expected != 0 && (w.alive & ~b.arrived[w.index]) == 0)
     b.count += static_cast<std::uint32_t>(std::popcount(~w.alive));
   if (reduce_of(i) != Reduce::none) {
-    Mask p = *reinterpret_cast<const Mask*>(bank[i.c & 3] + (i.c & ~Slot{3}));
+    Mask p = *at_frame<Mask>(w, frame, i.c);
     if (i.extra >> 6 & 1) p = ~p;
     b.reduced_count += static_cast<std::uint32_t>(std::popcount(p & lanes));
     b.reduced_and = b.reduced_and && (p & lanes) == lanes;
@@ -91,7 +82,7 @@ void arrive(const Inst& i, Warp& w, Mask lanes, const Frame& frame) {
   }
 }
 
-// The same functions by way of the same calls.
+// The same functions through the same calls.
 bool called_alike(const Frame* a, const Frame* b) {
   for (; a != b; a = a->caller, b = b->caller)
     if (a == nullptr || b == nullptr || a->function != b->function || a->call != b->call) return false;
@@ -101,7 +92,7 @@ bool called_alike(const Frame* a, const Frame* b) {
 void release(Block& block, Worker& k, std::uint32_t id) {
   BarrierState& b = block.barriers[id];
   if (block.passed && b.expected == 0) {
-    tell_passed(block, id);
+    report_passed(block, id);
     settle_passed(block);
   }
   if (k.observer != nullptr)
@@ -180,20 +171,20 @@ const Inst* fence(const Inst& i, Warp& w, Mask mask) {
 // ---- decoding ----------------------------------------------------------------------------------------------------
 
 void barrier_decode(Decoder& d, bool bar) {
-  d.take("cta");
-  if (d.take("cluster")) d.fail("clusters are not supported");
-  if (!bar && d.take("warp")) d.fail("unknown form");
+  d.accept("cta");
+  if (d.accept("cluster")) d.fail("clusters are not supported");
+  if (!bar && d.accept("warp")) d.fail("unknown form");
   std::uint32_t extra = 0;
-  const int kind = d.take_one({"sync", "arrive", "red"});
+  const int kind = d.accept_one({"sync", "arrive", "red"});
   if (kind < 0) d.fail("needs .sync, .arrive or .red");
   extra |= kind == 0   ? 0u
            : kind == 1 ? static_cast<std::uint32_t>(BarrierUse::arrive)
                        : static_cast<std::uint32_t>(BarrierUse::reduce);
-  if (bar || d.take("aligned")) extra |= 1u << 4;
+  if (bar || d.accept("aligned")) extra |= 1u << 4;
   std::size_t at = 0;
   Slot result = 0, predicate = 0;
   if (kind == 2) {
-    const int op = d.take_one({"popc", "and", "or"});
+    const int op = d.accept_one({"popc", "and", "or"});
     if (op < 0) d.fail("needs .popc, .and or .or");
     d.type({op == 0 ? Type::u32 : Type::pred});
     extra |= static_cast<std::uint32_t>(op + 1) << 2;
@@ -218,7 +209,7 @@ void barrier_decode(Decoder& d, bool bar) {
 }
 
 void bar(Decoder& d) {
-  if (d.take("warp")) return decode_syncwarp(d);
+  if (d.accept("warp")) return decode_syncwarp(d);
   barrier_decode(d, true);
 }
 
@@ -229,19 +220,19 @@ void emit_fence(Decoder& d, FenceKind kind, Scope scope) {
   d.ends_block();
 }
 void membar(Decoder& d) {
-  const int level = d.take_one({"cta", "gl", "sys"});
+  const int level = d.accept_one({"cta", "gl", "sys"});
   if (level < 0) d.fail("needs .cta, .gl or .sys");
   emit_fence(d, FenceKind::sc, level == 0 ? Scope::cta : level == 1 ? Scope::gpu : Scope::sys);
 }
 // fence.proxy.async orders accesses of the generic and of the async proxy. Aliases and tensor maps are seen by all at
 // once here.
 void proxy_fence_decode(Decoder& d) {
-  if (d.take("tensormap::generic")) return decode_tensor_map_fence(d);
+  if (d.accept("tensormap::generic")) return decode_tensor_map_fence(d);
   refuse_later_forms(d, {"async::generic", "fabric::fabric", "fabric::generic", "generic::fabric"});
-  const bool async = d.take("async") || d.take("async.global");
-  if (!async && !d.take("alias")) d.fail("this proxy is not supported");
-  if (async) d.take_one({"global", "shared::cta", "shared::cluster"});
-  if (!async) d.take_one({"acquire", "release"}), d.take("sys");
+  const bool async = d.accept("async") || d.accept("async.global");
+  if (!async && !d.accept("alias")) d.fail("this proxy is not supported");
+  if (async) d.accept_one({"global", "shared::cta", "shared::cluster"});
+  if (!async) d.accept_one({"acquire", "release"}), d.accept("sys");
   d.end(0);
   if (!async) {
     d.emit([](const Inst& i, Warp&, Mask) -> const Inst* { return &i + 1; });
@@ -255,15 +246,15 @@ void proxy_fence_decode(Decoder& d) {
   d.ends_block();
 }
 void fence_decode(Decoder& d) {
-  if (d.take("mbarrier_init")) {
-    if (!d.take("release") || !d.take("cluster")) d.fail("needs .release.cluster");
+  if (d.accept("mbarrier_init")) {
+    if (!d.accept("release") || !d.accept("cluster")) d.fail("needs .release.cluster");
     return emit_fence(d, FenceKind::acq_rel, Scope::cluster);
   }
-  if (d.take("proxy")) return proxy_fence_decode(d);
-  const int kind = d.take_one({"sc", "acq_rel", "acquire", "release"});
+  if (d.accept("proxy")) return proxy_fence_decode(d);
+  const int kind = d.accept_one({"sc", "acq_rel", "acquire", "release"});
   // Of one side's accesses to shared memory only: no weaker here than of all.
-  d.take_one({"sync_restrict::shared::cta", "sync_restrict::shared::cluster"});
-  const int scope = d.take_one({"cta", "cluster", "gpu", "sys"});
+  d.accept_one({"sync_restrict::shared::cta", "sync_restrict::shared::cluster"});
+  const int scope = d.accept_one({"cta", "cluster", "gpu", "sys"});
   if (scope < 0) d.fail("needs a scope");
   static constexpr Scope kScopes[] = {Scope::cta, Scope::cluster, Scope::gpu, Scope::sys};
   emit_fence(d, kind == 0 ? FenceKind::sc : FenceKind::acq_rel, kScopes[scope]);
@@ -292,7 +283,7 @@ void settle_gathering(Warp& w) {
     if (f.wait != Stop::gathering) continue;
     const Inst& i = *f.pc;
     if (together[static_cast<unsigned>(std::countr_zero(f.lanes))] != w.alive)
-      tell_fault(w, i, f.lanes, Fault::divergent_barrier, "part of the warp is here, the rest elsewhere");
+      report_fault(i, w, f.lanes, Fault::divergent_barrier, "part of the warp is here, the rest elsewhere");
     arrive(i, w, f.lanes, *f.frame);
     any = true;
     if (use_of(i) == BarrierUse::arrive) {
@@ -300,9 +291,7 @@ void settle_gathering(Warp& w) {
       f.pc = &i + 1;
     } else {
       f.wait = Stop::barrier;
-      const std::byte* bank[3] = {f.frame->registers, f.frame->function->constants.data(), w.bank[2]};
-      f.barrier =
-          reinterpret_cast<const std::uint32_t*>(bank[i.a & 3] + (i.a & ~Slot{3}))[std::countr_zero(f.lanes)] & 15;
+      f.barrier = at_frame<std::uint32_t>(w, *f.frame, i.a)[std::countr_zero(f.lanes)] & 15;
     }
   }
   if (any) check_barriers(*w.block, *w.worker);

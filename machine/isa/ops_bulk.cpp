@@ -20,6 +20,12 @@ struct BulkOperands {
   Reducer reduce = nullptr;
   std::uint8_t element = 0;  // bytes of what is reduced
   BulkTail tail;
+
+  void require(const Inst& i, Warp& w, Mask lanes) const {
+    for (const Slot s : {destination.base, source.base, mbarrier.base})
+      if (s != 0) require_defined(i, w, s, lanes, UndefinedUse::address);
+    require_defined(i, w, size, lanes, UndefinedUse::control);
+  }
 };
 
 void copy_lane(const Inst& i, Warp& w, const BulkOperands& op, unsigned l) {
@@ -51,26 +57,8 @@ void copy_lane(const Inst& i, Warp& w, const BulkOperands& op, unsigned l) {
   issue_bulk(i, w, l, std::move(bulk));
 }
 
-const Inst* copy(const Inst& i, Warp& w, Mask mask) {
-  mask &= w.active;
-  if (mask == 0) return &i + 1;
-  const BulkOperands& op = *static_cast<const BulkOperands*>(i.data);
-  if (w.follows) [[unlikely]] {
-    for (const Slot s : {op.destination.base, op.source.base, op.mbarrier.base})
-      if (s != 0) require_defined(i, w, s, mask, UndefinedUse::address);
-    require_defined(i, w, op.size, mask, UndefinedUse::control);
-  }
-  for_lanes(mask, [&](unsigned l) {
-    if (w.stop != Stop::aborted) copy_lane(i, w, op, l);
-  });
-  return w.stop == Stop::aborted ? nullptr : &i + 1;
-}
-
 void emit_copy(Decoder& d, const BulkOperands& op) {
-  const void* data = keep_bytes(d, op);
-  d.emit(copy).data = data;
-  if (op.kind == BulkKind::store && op.reduce != nullptr) d.program.communicates = true;
-  d.ends_block();
+  emit_by_lane<BulkOperands, copy_lane>(d, op, op.kind == BulkKind::store && op.reduce != nullptr);
 }
 
 // Destination and source spaces as they stand in the spelling: in that order.
@@ -78,7 +66,7 @@ BulkKind direction(Decoder& d) {
   const bool cluster = d.opcode().find(".shared::cluster") != std::string_view::npos;
   const bool cta = d.opcode().find(".shared::cta") != std::string_view::npos;
   const bool global = d.opcode().find(".global") != std::string_view::npos;
-  d.take("shared::cluster"), d.take("shared::cta"), d.take("global");
+  d.accept("shared::cluster"), d.accept("shared::cta"), d.accept("global");
   if (cluster && cta && !global) return BulkKind::exchange;
   if (!global || cluster == cta)
     d.fail("needs .shared::cluster.global, .shared::cta.global, .shared::cluster.shared::cta or .global.shared::cta");
@@ -87,7 +75,7 @@ BulkKind direction(Decoder& d) {
 }
 
 void completion(Decoder& d, BulkKind kind) {
-  if (kind == BulkKind::store ? !d.take("bulk_group") : !d.take("mbarrier::complete_tx::bytes"))
+  if (kind == BulkKind::store ? !d.accept("bulk_group") : !d.accept("mbarrier::complete_tx::bytes"))
     d.fail(kind == BulkKind::store ? "needs .bulk_group" : "needs .mbarrier::complete_tx::bytes");
 }
 
@@ -104,10 +92,10 @@ void operands(Decoder& d, BulkOperands& op) {
 }
 
 void prefetch(Decoder& d) {
-  if (d.take("tensor")) return decode_tensor_copy(d);
+  if (d.accept("tensor")) return decode_tensor_copy(d);
   BulkOperands op;
   op.kind = BulkKind::prefetch;
-  if (!d.take("L2") || !d.take("global")) d.fail("needs .L2.global");
+  if (!d.accept("L2") || !d.accept("global")) d.fail("needs .L2.global");
   op.tail = bulk_tail(d);
   d.end(2, 3);
   op.source = bulk_address(d, 0, false);
@@ -128,8 +116,8 @@ BulkAddress bulk_address(Decoder& d, std::size_t operand, bool shared) {
 
 BulkTail bulk_tail(Decoder& d) {
   BulkTail tail;
-  if (d.take("multicast::cluster")) tail.multicast = ~Slot{0};
-  tail.hint = d.take("L2::cache_hint");
+  if (d.accept("multicast::cluster")) tail.multicast = ~Slot{0};
+  tail.hint = d.accept("L2::cache_hint");
   return tail;
 }
 
@@ -151,7 +139,7 @@ bool own_block_only(const Inst& i, Warp& w, const BulkTail& tail, unsigned lane)
 }
 
 BulkReduction bulk_reduction(Decoder& d) {
-  const int which = d.take_one({"add", "min", "max", "inc", "dec", "and", "or", "xor"});
+  const int which = d.accept_one({"add", "min", "max", "inc", "dec", "and", "or", "xor"});
   if (which < 0) d.fail("needs an operation");
   return static_cast<BulkReduction>(which);
 }
@@ -163,14 +151,14 @@ void refuse_later_forms(Decoder& d, std::initializer_list<std::string_view> word
 }
 
 void decode_bulk(Decoder& d) {
-  if (d.take("commit_group")) {
+  if (d.accept("commit_group")) {
     d.end(0);
     d.emit(bulk_commit);
     return;
   }
   refuse_later_forms(d, {"cp_mask", "ignore_oob", "sync_restrict", "mbarrier::report"});
-  if (d.take("wait_group")) {
-    const bool read = d.take("read");
+  if (d.accept("wait_group")) {
+    const bool read = d.accept("read");
     d.end(1);
     const u32 left = d.immediate(0);
     Inst& i = d.emit(bulk_wait);
@@ -178,8 +166,8 @@ void decode_bulk(Decoder& d) {
     d.ends_block();
     return;
   }
-  if (d.take("prefetch")) return prefetch(d);
-  if (d.take("tensor")) return decode_tensor_copy(d);
+  if (d.accept("prefetch")) return prefetch(d);
+  if (d.accept("tensor")) return decode_tensor_copy(d);
   BulkOperands op;
   op.kind = direction(d);
   completion(d, op.kind);
@@ -188,14 +176,14 @@ void decode_bulk(Decoder& d) {
 }
 
 void decode_bulk_reduce(Decoder& d) {
-  if (d.take("tensor")) return decode_tensor_reduce(d);
+  if (d.accept("tensor")) return decode_tensor_reduce(d);
   BulkOperands op;
   op.kind = direction(d);
   if (op.kind == BulkKind::load) d.fail("cannot reduce into shared memory from global memory");
   completion(d, op.kind);
   op.tail = bulk_tail(d);
   const BulkReduction operation = bulk_reduction(d);
-  const bool noftz = d.take("noftz");
+  const bool noftz = d.accept("noftz");
   const Type t = d.type();
   const bool half = t == Type::f16 || t == Type::bf16;
   if (half && operation == BulkReduction::add && !noftz) d.fail("needs .noftz");

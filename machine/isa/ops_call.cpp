@@ -5,8 +5,9 @@
 #include <algorithm>
 
 #include "exec/call_stack.hpp"
+#include "exec/fault.hpp"
+#include "exec/fragments.hpp"
 #include "exec/lanes.hpp"
-#include "exec/schedule.hpp"
 #include "exec/undefined.hpp"
 #include "isa/families.hpp"
 
@@ -54,9 +55,7 @@ Frame* enter(const Inst& i, Warp& w, const Function& callee, const Slot* passing
 }
 
 const Inst* run_in(Warp& w, Frame* f, Mask lanes) {
-  w.frame = f;
-  w.bank[0] = f->registers;
-  w.bank[1] = const_cast<std::byte*>(f->function->constants.data());
+  use_frame(w, f);
   set_active(w, lanes);
   return f->function->code.data();
 }
@@ -75,13 +74,7 @@ const Inst* refuse_call(const Inst& i, Warp& w, const CallTargets& targets, std:
   if (what.find("function '") != std::string::npos)
     what += targets.listed ? ", which is not among the targets that the call names"
                            : ", which takes or returns other things than the call passes, or is of another module";
-  if (w.observer != nullptr) {
-    FaultEvent e;
-    e.fault = Fault::invalid_call;
-    e.lanes = lanes;
-    e.detail = what;
-    w.observer->fault(w.point(i, lanes), e);
-  }
+  report_fault(i, w, lanes, Fault::invalid_call, what);
   abort_launch(w, i, LaunchStatus::invalid_call, "invalid call: " + what, lanes);
   return nullptr;
 }
@@ -176,7 +169,7 @@ const Slot* passing_to(Decoder& d, const Function& callee, const std::vector<Ope
   for (std::size_t k = 0; k < arguments.size(); ++k) add_value(d, slots, in, arguments[k], callee.formals[k], false);
   for (std::size_t k = 0; k < results.size(); ++k) add_value(d, slots, out, results[k], callee.results[k], true);
   slots[0] = in, slots[1] = out;
-  return d.keep(std::move(slots));
+  return d.keep_slots(std::move(slots));
 }
 
 // Every function that the call may go to, in the order of the text.
@@ -213,7 +206,7 @@ void decode_by_address(Decoder& d, const Operand& target, const CallForm& form, 
 }
 
 void call_decode(Decoder& d) {
-  d.take("uni");
+  d.accept("uni");
   d.end(1, 4);
   std::size_t at = 0;
   std::vector<Operand> results, arguments;
@@ -245,7 +238,7 @@ void call_decode(Decoder& d) {
 }
 
 void ret(Decoder& d) {
-  d.take("uni");
+  d.accept("uni");
   d.end(0);
   d.emit(give_back);
   d.thread_ends();

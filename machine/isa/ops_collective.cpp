@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "exec/collective.hpp"
+#include "exec/fault.hpp"
 #include "exec/undefined.hpp"
 #include "isa/convert.hpp"
 #include "isa/families.hpp"
@@ -95,13 +96,13 @@ const Inst* shfl(const Inst& i, Warp& w, Mask mask) {
       const u32* c = w.at<const u32>(i.c);
       if (const Mask odd = odd_widths(c, m.lanes); odd != 0) {
         const u32 width = 32 - (c[std::countr_zero(odd)] >> 8 & 31);
-        collective_fault(i, w, odd, Fault::shuffle_width, "a width of " + std::to_string(width) + " lanes");
+        report_fault(i, w, odd, Fault::shuffle_width, "a width of " + std::to_string(width) + " lanes");
       }
     }
   }
   if (w.follows) [[unlikely]]
     shuffled_undefined(i, w, m, from, Fixed);
-  Mask absent = 0;  // lanes that read one which takes no part
+  Mask absent = 0;  // lanes that read one outside the collective
   if (m.present != kFullMask)
     for_lanes(m.lanes, [&](unsigned l) { absent |= Mask{(m.present >> from[l] & 1) == 0} << l; });
   permute(w.at<u32>(i.d), a, from, m.lanes);
@@ -110,8 +111,8 @@ const Inst* shfl(const Inst& i, Warp& w, Mask mask) {
 }
 
 void shfl_decode(Decoder& d) {
-  if (!d.take("sync")) d.fail("needs .sync");
-  const int mode = d.take_one({"up", "down", "bfly", "idx"});
+  if (!d.accept("sync")) d.fail("needs .sync");
+  const int mode = d.accept_one({"up", "down", "bfly", "idx"});
   if (mode < 0) d.fail("needs .up, .down, .bfly or .idx");
   d.type({Type::b32});
   d.end(5);
@@ -138,7 +139,7 @@ void shfl_decode(Decoder& d) {
     std::fill(segment, segment + kWarp, d.immediate(3));
     FixedShuffle table;
     table.inside = sources(static_cast<Shuffle>(mode), by, segment, table.from);
-    data = keep_general(d, &table, sizeof table);
+    data = d.keep_value(table);
   }
   Inst& i = d.emit(fixed ? kFixed[mode] : kFree[mode]);
   i.a = a, i.b = b, i.c = c, i.d = r, i.e = e, i.extra = p;
@@ -168,8 +169,8 @@ const Inst* vote(const Inst& i, Warp& w, Mask mask) {
   return &i + 1;
 }
 void vote_decode(Decoder& d) {
-  if (!d.take("sync")) d.fail("needs .sync");
-  const int mode = d.take_one({"all", "any", "uni", "ballot"});
+  if (!d.accept("sync")) d.fail("needs .sync");
+  const int mode = d.accept_one({"all", "any", "uni", "ballot"});
   if (mode < 0) d.fail("needs .all, .any, .uni or .ballot");
   d.type({mode == 3 ? Type::b32 : Type::pred});
   d.end(3);
@@ -206,8 +207,8 @@ const Inst* match(const Inst& i, Warp& w, Mask mask) {
   return &i + 1;
 }
 void match_decode(Decoder& d) {
-  const int mode = d.take_one({"any", "all"});
-  if (!d.take("sync") || mode < 0) d.fail("needs .any.sync or .all.sync");
+  const int mode = d.accept_one({"any", "all"});
+  if (!d.accept("sync") || mode < 0) d.fail("needs .any.sync or .all.sync");
   const Type t = d.type({Type::b32, Type::b64});
   d.end(3);
   const auto& o = d.operand(0);
@@ -245,8 +246,8 @@ const Inst* redux(const Inst& i, Warp& w, Mask mask) {
   return &i + 1;
 }
 void redux_decode(Decoder& d) {
-  if (!d.take("sync")) d.fail("needs .sync");
-  const int op = d.take_one({"add", "min", "max", "and", "or", "xor"});
+  if (!d.accept("sync")) d.fail("needs .sync");
+  const int op = d.accept_one({"add", "min", "max", "and", "or", "xor"});
   if (op < 0) d.fail("needs an operation");
   const Type t = op < 3 ? d.type({Type::u32, Type::s32}) : d.type({Type::b32});
   d.end(3);
@@ -273,7 +274,7 @@ const Inst* elect(const Inst& i, Warp& w, Mask mask) {
   return &i + 1;
 }
 void elect_decode(Decoder& d) {
-  if (!d.take("sync")) d.fail("needs .sync");
+  if (!d.accept("sync")) d.fail("needs .sync");
   d.end(2);
   const auto& o = d.operand(0);
   if (o.kind != Operand::list || !o.piped) d.fail("needs d|p");
@@ -303,7 +304,7 @@ const Inst* syncwarp(const Inst& i, Warp& w, Mask mask) {
 }  // namespace
 
 void decode_syncwarp(Decoder& d) {
-  if (!d.take("sync")) d.fail("needs .sync");
+  if (!d.accept("sync")) d.fail("needs .sync");
   d.end(1);
   const Slot e = d.source(0, Type::b32);
   d.emit(syncwarp).e = e;

@@ -208,8 +208,8 @@ Handlers choose(Decoder& d, Type t, int c) {
 }
 
 int comparison(Decoder& d) {
-  if (const int c = d.take_one(kComparisons); c >= 0) return c;
-  const int u = d.take_one(kUnsignedComparisons);
+  if (const int c = d.accept_one(kComparisons); c >= 0) return c;
+  const int u = d.accept_one(kUnsignedComparisons);
   if (u < 0) d.fail("needs a comparison");
   return static_cast<int>(Cmp::lt) + u;
 }
@@ -248,7 +248,7 @@ void setp_pair(Decoder& d, Type t, int c, int op, bool flush) {
 
 void setp(Decoder& d) {
   const int c = comparison(d);
-  const int op = d.take_one({"and", "or", "xor"});
+  const int op = d.accept_one({"and", "or", "xor"});
   const bool flush = d.flush();
   const Type t = d.type();
   if (is_pair(t)) return setp_pair(d, t, c, op, flush);
@@ -293,7 +293,7 @@ void set_pair(Decoder& d, Type to, Type t, int c, int op, bool flush) {
 
 void set(Decoder& d) {
   const int c = comparison(d);
-  const int op = d.take_one({"and", "or", "xor"});
+  const int op = d.accept_one({"and", "or", "xor"});
   const bool flush = d.flush();
   const Type to =
       d.type({Type::u32, Type::s32, Type::f32, Type::f16, Type::bf16, Type::u16, Type::s16, Type::f16x2, Type::bf16x2});

@@ -1,7 +1,8 @@
 // Control flow: bra brx exit trap brkpt nanosleep griddepcontrol pmevent setmaxnreg.
 #include "exec/call_stack.hpp"
+#include "exec/fault.hpp"
+#include "exec/fragments.hpp"
 #include "exec/lanes.hpp"
-#include "exec/schedule.hpp"
 #include "isa/families.hpp"
 
 namespace machine {
@@ -62,16 +63,11 @@ const Inst* trap(const Inst& i, Warp& w, Mask mask) {
   const Mask lanes = mask & w.active;
   if (lanes == 0) return &i + 1;
   const bool breakpoint = i.extra != 0;
-  if (w.observer != nullptr) {
-    FaultEvent e;
-    e.fault = breakpoint ? Fault::breakpoint : Fault::trap;
-    if (!breakpoint && w.worker->program->grid_sync && !w.worker->launch->cooperative)
-      e.detail =
-          "the kernel calls grid.sync(), which traps outside a cooperative launch: launch it by "
-          "cudaLaunchCooperativeKernel, or with cudaLaunchAttributeCooperative";
-    e.lanes = lanes;
-    w.observer->fault(w.point(i, lanes), e);
-  }
+  const bool alone = !breakpoint && w.worker->program->grid_sync && !w.worker->launch->cooperative;
+  report_fault(i, w, lanes, breakpoint ? Fault::breakpoint : Fault::trap,
+               alone ? "the kernel calls grid.sync(), which traps outside a cooperative launch: launch it by "
+                       "cudaLaunchCooperativeKernel, or with cudaLaunchAttributeCooperative"
+                     : "");
   abort_launch(w, i, LaunchStatus::trap, breakpoint ? "breakpoint" : "trap", lanes);
   return nullptr;
 }
@@ -104,7 +100,7 @@ const Inst* nothing(const Inst& i, Warp&, Mask) { return &i + 1; }
 // ---- decoding ----------------------------------------------------------------------------------------------------
 
 void bra(Decoder& d) {
-  d.take("uni");
+  d.accept("uni");
   d.end(1);
   if (d.operand(0).kind != Operand::name) d.fail("needs a label");
   Inst& i = d.emit(branch);
@@ -113,8 +109,8 @@ void bra(Decoder& d) {
 }
 
 void brx(Decoder& d) {
-  if (!d.take("idx")) d.fail("needs .idx");
-  d.take("uni");
+  if (!d.accept("idx")) d.fail("needs .idx");
+  d.accept("uni");
   d.end(2);
   const auto* list = d.branch_targets(d.operand(1).text);
   if (list == nullptr) d.fail("unknown target list '" + std::string(d.operand(1).text) + "'");
@@ -146,7 +142,7 @@ void nanosleep_decode(Decoder& d) {
   d.ends_block();
 }
 void griddepcontrol(Decoder& d) {
-  const int what = d.take_one({"wait", "launch_dependents"});
+  const int what = d.accept_one({"wait", "launch_dependents"});
   if (what < 0) d.fail("needs .wait or .launch_dependents");
   d.end(0);
   d.emit(dependency).extra = static_cast<std::uint32_t>(what);
@@ -156,7 +152,7 @@ void griddepcontrol(Decoder& d) {
 }
 // How many registers a warp has is the hardware's affair: a hint that changes no value.
 void setmaxnreg(Decoder& d) {
-  if (d.take_one({"inc", "dec"}) < 0 || !d.take("sync") || !d.take("aligned"))
+  if (d.accept_one({"inc", "dec"}) < 0 || !d.accept("sync") || !d.accept("aligned"))
     d.fail("needs .inc or .dec, and .sync.aligned");
   d.type({Type::u32});
   d.end(1);
@@ -166,7 +162,7 @@ void setmaxnreg(Decoder& d) {
   d.emit(nothing);
 }
 void pmevent(Decoder& d) {
-  d.take("mask");
+  d.accept("mask");
   d.end(1);
   d.immediate(0);
   d.emit(nothing);

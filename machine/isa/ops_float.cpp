@@ -159,7 +159,7 @@ const Inst* testp(const Inst& i, Warp& w, Mask mask) {
 // ---- decoding ----------------------------------------------------------------------------------------------------
 
 char rounding(Decoder& d) {
-  const int r = d.take_one({"rn", "rz", "rm", "rp"});
+  const int r = d.accept_one({"rn", "rz", "rm", "rp"});
   return r < 0 ? '\0' : "nzmp"[r];
 }
 
@@ -184,7 +184,7 @@ Handler binary_for(Type t, bool sat) {
 
 void decode_float_arithmetic(Decoder& d, std::string_view what) {
   const char r = rounding(d);
-  const bool flush = d.flush(), sat = d.take("sat");
+  const bool flush = d.flush(), sat = d.accept("sat");
   const Type t = d.type({Type::f32, Type::f64});
   if (t == Type::f64 && (flush || sat)) d.fail(".ftz and .sat need .f32");
   const bool fma = what == "fma";
@@ -204,7 +204,7 @@ void decode_float_arithmetic(Decoder& d, std::string_view what) {
 }
 
 void decode_float_div(Decoder& d) {
-  const bool approx = d.take("approx"), full = d.take("full");
+  const bool approx = d.accept("approx"), full = d.accept("full");
   const char r = rounding(d);
   const bool flush = d.flush();
   const Type t = d.type({Type::f32, Type::f64});
@@ -239,7 +239,7 @@ Handler min_max32(bool nan, bool xorsign) {
 
 // rcp, sqrt, rsqrt
 void root_like(Decoder& d, Handler f32, Handler f64, Handler high, bool rounded_forms) {
-  const bool approx = d.take("approx");
+  const bool approx = d.accept("approx");
   const char r = rounding(d);
   const bool flush = d.flush();
   const Type t = d.type({Type::f32, Type::f64});
@@ -283,7 +283,7 @@ Handler testp_handler(int q) {
   return kTests[q];
 }
 void testp_decode(Decoder& d) {
-  const int q = d.take_one({"finite", "infinite", "number", "notanumber", "normal", "subnormal"});
+  const int q = d.accept_one({"finite", "infinite", "number", "notanumber", "normal", "subnormal"});
   const Type t = d.type({Type::f32, Type::f64});
   if (q < 0) d.fail("needs the property to test");
   d.end(2);
@@ -295,8 +295,8 @@ void testp_decode(Decoder& d) {
 }  // namespace
 
 void decode_float_min_max(Decoder& d, bool min) {
-  const bool flush = d.flush(), nan = d.take("NaN"), xorsign = d.take("xorsign");
-  const bool abs = d.take("abs");
+  const bool flush = d.flush(), nan = d.accept("NaN"), xorsign = d.accept("xorsign");
+  const bool abs = d.accept("abs");
   const Type t = d.type({Type::f32, Type::f64});
   if (xorsign != abs) d.fail(".xorsign and .abs go together");
   if (d.count() != 3) d.fail("three operands need sm_100 or later");

@@ -188,8 +188,8 @@ Handler min_max(bool pair, bool flush, bool min, bool nan, bool xorsign) {
 }  // namespace
 
 void decode_half_arithmetic(Decoder& d, std::string_view what) {
-  const bool rounded = d.take("rn"), flush = d.flush(), oob = d.take("oob");
-  const bool sat = d.take("sat"), relu = d.take("relu");
+  const bool rounded = d.accept("rn"), flush = d.flush(), oob = d.accept("oob");
+  const bool sat = d.accept("sat"), relu = d.accept("relu");
   const Type t = half_type(d);
   const bool bf = is_bf16(t), pair = is_pair(t);
   if (bf && (flush || sat)) d.fail("bf16 takes neither .ftz nor .sat");
@@ -224,7 +224,7 @@ void decode_half_abs_neg(Decoder& d, bool abs) {
 }
 
 void decode_half_min_max(Decoder& d, bool min) {
-  const bool flush = d.flush(), nan = d.take("NaN"), xorsign = d.take("xorsign"), abs = d.take("abs");
+  const bool flush = d.flush(), nan = d.accept("NaN"), xorsign = d.accept("xorsign"), abs = d.accept("abs");
   const Type t = half_type(d);
   if (xorsign != abs) d.fail(".xorsign and .abs go together");
   if (d.count() != 3) d.fail("three operands need sm_100 or later");
@@ -236,7 +236,7 @@ void decode_half_min_max(Decoder& d, bool min) {
 }
 
 void decode_half_special(Decoder& d, std::string_view what) {
-  const bool approx = d.take("approx");
+  const bool approx = d.accept("approx");
   const bool flush = d.flush();
   const Type t = half_type(d);
   if (!approx) d.fail("needs .approx");

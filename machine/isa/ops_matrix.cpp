@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "exec/fault.hpp"
 #include "exec/real.hpp"
 #include "exec/undefined.hpp"
 #include "isa/convert.hpp"
@@ -142,12 +143,73 @@ void multiplied_undefined(Warp& w, const MmaOp& op, const Slot* slots, Mask lane
   }
 }
 
+// The elements of A and B, by row and column: as integers, or as doubles.
+struct Factors {
+  double a[16][32], b[32][8];
+  s64 whole_a[16][32], whole_b[32][8];
+};
+
+void read_factors(const Warp& w, const MmaOp& op, const Slot* a, const Slot* b, Factors& f) {
+  const unsigned bits = bits_of_type(op.a), per = bits == 64 ? 1 : 32 / bits;
+  if (bits == 64) {
+    for (unsigned r = 0; r < op.m; ++r)
+      for (unsigned k = 0; k < op.k; ++k) f.a[r][k] = double_of(read_part(w, a, place_a(op.m, per, r, k), 64));
+    for (unsigned k = 0; k < op.k; ++k)
+      for (unsigned n = 0; n < op.n; ++n) f.b[k][n] = double_of(read_part(w, b, place_b(per, k, n), 64));
+  } else if (op.d == Type::s32) {
+    spread(
+        w, a, b, op, per, bits, f.whole_a, f.whole_b, [&](u32 raw) { return whole_value(op.a, raw); },
+        [&](u32 raw) { return whole_value(op.b, raw); });
+  } else if (op.a == Type::f16) {
+    const auto value = [](u32 raw) { return double{half_to_float(static_cast<u16>(raw))}; };
+    spread(w, a, b, op, per, bits, f.a, f.b, value, value);
+  } else if (op.a == Type::bf16) {
+    const auto value = [](u32 raw) { return double{bfloat_to_float(static_cast<u16>(raw))}; };
+    spread(w, a, b, op, per, bits, f.a, f.b, value, value);
+  } else {
+    spread(
+        w, a, b, op, per, bits, f.a, f.b, [&](u32 raw) { return real_value(op.a, raw); },
+        [&](u32 raw) { return real_value(op.b, raw); });
+  }
+}
+
+// Row r of D, as bits.
+void multiply_row(const Warp& w, const MmaOp& op, const Slot* c, const Factors& f, unsigned r, u64 (&out)[8]) {
+  const unsigned bits = bits_of_type(op.c), per = bits == 16 ? 2 : 1;
+  if (op.d == Type::s32) {
+    for (unsigned n = 0; n < op.n; ++n) {
+      s64 sum = static_cast<s32>(read_part(w, c, place_c(r, n, per), bits));
+      for (unsigned k = 0; k < op.k; ++k) sum += f.whole_a[r][k] * f.whole_b[k][n];
+      if (op.saturate) sum = std::clamp<s64>(sum, INT32_MIN, INT32_MAX);
+      out[n] = static_cast<u32>(sum);
+    }
+    return;
+  }
+  double sums[8];
+  row_sums(w, c, op, r, per, bits, f.a, f.b, sums);
+  for (unsigned n = 0; n < op.n; ++n)
+    out[n] = op.d == Type::f64   ? bits_of(sums[n])
+             : op.d == Type::f32 ? bits_of(canonical(truncated(sums[n])))
+                                 : encode(sums[n], kF16, 'n', false);
+}
+
+void write_part(Warp& w, const Slot* d, const Place& p, unsigned bits, u64 value) {
+  if (bits == 64) {
+    w.at<u64>(d[p.reg])[p.lane] = value;
+  } else if (bits == 32) {
+    w.at<u32>(d[p.reg])[p.lane] = static_cast<u32>(value);
+  } else {
+    u32& v = w.at<u32>(d[p.reg])[p.lane];
+    v = p.part == 0 ? (v & 0xffff0000u) | static_cast<u32>(value) : (v & 0xffffu) | static_cast<u32>(value) << 16;
+  }
+}
+
 const Inst* mma(const Inst& i, Warp& w, Mask mask) {
   // The members' slot is the first of the list.
   const Meeting m = meet(i, w, mask, i.e, Collective::mma, nullptr);
   if (!m.ready) return m.next;
   if (m.present != kFullMask)
-    collective_fault(i, w, m.present, Fault::divergent_barrier, "a matrix instruction needs all 32 lanes");
+    report_fault(i, w, m.present, Fault::divergent_barrier, "a matrix instruction needs all 32 lanes");
   const Slot* slots = i.slots;
   const MmaOp& op = *reinterpret_cast<const MmaOp*>(i.imm);
   if (w.follows) [[unlikely]]
@@ -157,65 +219,14 @@ const Inst* mma(const Inst& i, Warp& w, Mask mask) {
     if (op.a == Type::bf16) return multiply_bfloats(w, d, a, b, c), &i + 1;
     if (op.a == Type::f16) return multiply_halves(w, d, a, b, c), &i + 1;
   }
-  const unsigned bits_a = bits_of_type(op.a), bits_c = bits_of_type(op.c), bits_d = bits_of_type(op.d);
-  const unsigned per = bits_a == 64 ? 1 : 32 / bits_a, per_c = bits_c == 16 ? 2 : 1, per_d = bits_d == 16 ? 2 : 1;
-  const bool integers = op.d == Type::s32;
-  static thread_local double av[16][32], bv[32][8];
-  static thread_local s64 ai[16][32], bi[32][8];
-  if (bits_a == 64) {
-    for (unsigned r = 0; r < op.m; ++r)
-      for (unsigned k = 0; k < op.k; ++k) av[r][k] = double_of(read_part(w, a, place_a(op.m, per, r, k), 64));
-    for (unsigned k = 0; k < op.k; ++k)
-      for (unsigned n = 0; n < op.n; ++n) bv[k][n] = double_of(read_part(w, b, place_b(per, k, n), 64));
-  } else if (integers) {
-    spread(
-        w, a, b, op, per, bits_a, ai, bi, [&](u32 raw) { return whole_value(op.a, raw); },
-        [&](u32 raw) { return whole_value(op.b, raw); });
-  } else if (op.a == Type::f16) {
-    spread(
-        w, a, b, op, per, bits_a, av, bv, [](u32 raw) { return double{half_to_float(static_cast<u16>(raw))}; },
-        [](u32 raw) { return double{half_to_float(static_cast<u16>(raw))}; });
-  } else if (op.a == Type::bf16) {
-    spread(
-        w, a, b, op, per, bits_a, av, bv, [](u32 raw) { return double{bfloat_to_float(static_cast<u16>(raw))}; },
-        [](u32 raw) { return double{bfloat_to_float(static_cast<u16>(raw))}; });
-  } else {
-    spread(
-        w, a, b, op, per, bits_a, av, bv, [&](u32 raw) { return real_value(op.a, raw); },
-        [&](u32 raw) { return real_value(op.b, raw); });
-  }
-  u64 out[16][8];
-  double sums[8];
+  static thread_local Factors factors;
+  read_factors(w, op, a, b, factors);
+  u64 out[16][8];  // D may lie where C does
+  for (unsigned r = 0; r < op.m; ++r) multiply_row(w, op, c, factors, r, out[r]);
+  const unsigned bits = bits_of_type(op.d), per = bits == 16 ? 2 : 1;
   for (unsigned r = 0; r < op.m; ++r)
-    for (unsigned n = 0; n < op.n; ++n) {
-      const u64 raw = read_part(w, c, place_c(r, n, per_c), bits_c);
-      if (integers) {
-        s64 sum = static_cast<s32>(raw);
-        for (unsigned k = 0; k < op.k; ++k) sum += ai[r][k] * bi[k][n];
-        if (op.saturate) sum = std::clamp<s64>(sum, INT32_MIN, INT32_MAX);
-        out[r][n] = static_cast<u32>(sum);
-      } else {
-        if (n == 0) row_sums(w, c, op, r, per_c, bits_c, av, bv, sums);
-        const double sum = sums[n];
-        if (op.d == Type::f64) out[r][n] = bits_of(sum);
-        else if (op.d == Type::f32) out[r][n] = bits_of(canonical(truncated(sum)));
-        else out[r][n] = encode(sum, kF16, 'n', false);
-      }
-    }
-  for (unsigned r = 0; r < op.m; ++r)
-    for (unsigned n = 0; n < op.n; ++n) {
-      const Place p = place_c(r, n, per_d);
-      if ((m.lanes >> p.lane & 1) == 0) continue;
-      if (bits_d == 64) {
-        w.at<u64>(d[p.reg])[p.lane] = out[r][n];
-      } else if (bits_d == 32) {
-        w.at<u32>(d[p.reg])[p.lane] = static_cast<u32>(out[r][n]);
-      } else {
-        u32& v = w.at<u32>(d[p.reg])[p.lane];
-        v = p.part == 0 ? (v & 0xffff0000u) | static_cast<u32>(out[r][n])
-                        : (v & 0xffffu) | static_cast<u32>(out[r][n]) << 16;
-      }
-    }
+    for (unsigned n = 0; n < op.n; ++n)
+      if (const Place p = place_c(r, n, per); (m.lanes >> p.lane & 1) != 0) write_part(w, d, p, bits, out[r][n]);
   return &i + 1;
 }
 
@@ -237,8 +248,8 @@ void unusual_product(Decoder& d, const MmaOp& op, bool columns_a, bool rows_b) {
   if ((columns_a || rows_b) && !halves) d.fail("only .row.col is supported");
   if (op.saturate && !quarter(op.a)) d.fail(".satfinite needs integers");
   if (bits) {
-    const int how = d.take_one({"and", "xor"});
-    if (how < 0 || !d.take("popc")) d.fail("needs .and.popc or .xor.popc");
+    const int how = d.accept_one({"and", "xor"});
+    if (how < 0 || !d.accept("popc")) d.fail("needs .and.popc or .xor.popc");
     p.bits = how == 0 ? Product::and_popc : Product::xor_popc;
   }
   const auto of = [&](Role role, Type t, unsigned rows, unsigned columns, bool turned) {
@@ -254,70 +265,80 @@ void unusual_product(Decoder& d, const MmaOp& op, bool columns_a, bool rows_b) {
   emit_product(d, p);
 }
 
-void mma_decode(Decoder& d) {
-  MmaOp op;
-  if (d.take("sp") || d.take("sp::ordered_metadata")) d.fail("sparse matrices are not supported");
-  if (!d.take("sync") || !d.take("aligned")) d.fail("needs .sync.aligned");
-  const int shape = d.take_one({"m16n8k4", "m16n8k8", "m16n8k16", "m16n8k32", "m8n8k4", "m8n8k16", "m8n8k32",
-                                "m16n8k64", "m8n8k128", "m16n8k128", "m16n8k256"});
+// Whether PTX has the product of these types in this shape.
+bool exists(const MmaOp& op) {
+  const bool same = op.a == op.b, by_eight = op.k == 8 || op.k == 16;
+  const bool floats = (op.d == Type::f32 || op.d == Type::f16) && op.c == op.d;
+  const auto both = [&](Type one, Type other) {
+    return (op.a == one || op.a == other) && (op.b == one || op.b == other);
+  };
+  const auto sums_in = [&](Type t) { return op.d == t && op.c == t; };
+  if (op.a == Type::f16 && same) return floats && op.m == 16 && by_eight;
+  if (op.a == Type::bf16 && same) return sums_in(Type::f32) && op.m == 16 && by_eight;
+  if (op.a == Type::tf32 && same) return sums_in(Type::f32) && op.m == 16 && (op.k == 4 || op.k == 8);
+  if (both(Type::e4m3, Type::e5m2)) return floats && op.m == 16 && (op.k == 16 || op.k == 32);
+  if (both(Type::s8, Type::u8)) return sums_in(Type::s32) && (op.k == 16 || op.k == 32);
+  if (op.a == Type::f64 && same) return sums_in(Type::f64) && ((op.m == 8 && op.k == 4) || op.m == 16) && op.k <= 16;
+  return false;
+}
+
+// Shape, layouts and types. columns: of A and B.
+void shape_and_types(Decoder& d, MmaOp& op, bool (&columns)[2]) {
+  if (d.accept("sp") || d.accept("sp::ordered_metadata")) d.fail("sparse matrices are not supported");
+  if (!d.accept("sync") || !d.accept("aligned")) d.fail("needs .sync.aligned");
+  const int shape = d.accept_one({"m16n8k4", "m16n8k8", "m16n8k16", "m16n8k32", "m8n8k4", "m8n8k16", "m8n8k32",
+                                  "m16n8k64", "m8n8k128", "m16n8k128", "m16n8k256"});
   static constexpr unsigned kShapes[][3] = {{16, 8, 4}, {16, 8, 8},  {16, 8, 16}, {16, 8, 32},  {8, 8, 4},   {8, 8, 16},
                                             {8, 8, 32}, {16, 8, 64}, {8, 8, 128}, {16, 8, 128}, {16, 8, 256}};
   if (shape < 0) d.fail("this shape is not supported");
   op.m = kShapes[shape][0], op.n = kShapes[shape][1], op.k = kShapes[shape][2];
-  bool columns[2];
   for (bool& by_columns : columns) {
     const auto layout = d.next();
     if (layout != "row" && layout != "col") d.fail("needs .row or .col twice");
     by_columns = layout == "col";
-    d.take(layout);
+    d.accept(layout);
   }
-  op.saturate = d.take("satfinite");
+  op.saturate = d.accept("satfinite");
   op.d = d.type(), op.a = d.type(), op.b = d.type(), op.c = d.type();
+}
+
+// The registers of D, A, B and C, one list behind the other.
+std::vector<Slot> fragments(Decoder& d, MmaOp& op) {
+  const unsigned bits = bits_of_type(op.a), register_bits = bits == 64 ? 64 : 32;
+  const auto result_registers = [&](Type t) { return op.m * op.n / 32 * (t == Type::f16 ? 16 : 32) / 32; };
+  op.counts[0] = result_registers(op.d), op.counts[3] = result_registers(op.c);
+  op.counts[1] = op.m * op.k * bits / 32 / register_bits;
+  op.counts[2] = op.k * op.n * bits / 32 / register_bits;
+  std::vector<Slot> slots;
+  for (unsigned k = 0; k < 4; ++k) {
+    const auto& o = d.operand(k);
+    const std::vector<Operand> parts = o.kind == Operand::list ? o.parts : std::vector<Operand>{o};
+    if (parts.size() != op.counts[k])
+      d.fail("operand " + std::to_string(k + 1) + " needs " + std::to_string(op.counts[k]) + " registers");
+    op.starts[k] = static_cast<unsigned>(slots.size());
+    const bool wide = k == 0 || k == 3 ? op.d == Type::f64 : bits == 64;
+    const Type whole = wide ? Type::b64 : Type::b32;
+    for (const auto& p : parts) slots.push_back(k == 0 ? d.destination(p, whole) : d.source(p, whole));
+  }
+  return slots;
+}
+
+void mma_decode(Decoder& d) {
+  MmaOp op;
+  bool columns[2];
+  shape_and_types(d, op, columns);
   const bool quad_pairs = op.a == Type::f16 && op.m == 8;
   if (quad_pairs || op.a == Type::s4 || op.a == Type::u4 || op.a == Type::b1)
     return unusual_product(d, op, columns[0], !columns[1]);
   if (columns[0] || !columns[1]) d.fail("only .row.col is supported");
-  const bool floats = (op.d == Type::f32 || op.d == Type::f16) && op.c == op.d;
-  bool good = false;
-  if (op.a == Type::f16 && op.b == Type::f16) good = floats && op.m == 16 && (op.k == 8 || op.k == 16);
-  if (op.a == Type::bf16 && op.b == Type::bf16)
-    good = op.d == Type::f32 && op.c == Type::f32 && op.m == 16 && (op.k == 8 || op.k == 16);
-  if (op.a == Type::tf32 && op.b == Type::tf32)
-    good = op.d == Type::f32 && op.c == Type::f32 && op.m == 16 && (op.k == 4 || op.k == 8);
-  const bool fp8 = (op.a == Type::e4m3 || op.a == Type::e5m2) && (op.b == Type::e4m3 || op.b == Type::e5m2);
-  if (fp8) good = floats && op.m == 16 && (op.k == 16 || op.k == 32);
-  const bool bytes = (op.a == Type::s8 || op.a == Type::u8) && (op.b == Type::s8 || op.b == Type::u8);
-  if (bytes) good = op.d == Type::s32 && op.c == Type::s32 && (op.k == 16 || op.k == 32);
-  if (op.a == Type::f64 && op.b == Type::f64)
-    good = op.d == Type::f64 && op.c == Type::f64 && ((op.m == 8 && op.k == 4) || op.m == 16) && op.k <= 16;
-  if (!good) d.fail("this combination of shape and types is not supported");
-  if (op.saturate && !bytes) d.fail(".satfinite needs integers");
+  if (!exists(op)) d.fail("this combination of shape and types is not supported");
+  if (op.saturate && op.d != Type::s32) d.fail(".satfinite needs integers");
   d.end(4);
-  const unsigned bits_a = bits_of_type(op.a);
-  const unsigned lane_bits_a = op.m * op.k * bits_a / 32, lane_bits_b = op.k * op.n * bits_a / 32;
-  const unsigned register_bits = bits_a == 64 ? 64 : 32;
-  op.counts[1] = lane_bits_a / register_bits;
-  op.counts[2] = lane_bits_b / register_bits;
-  auto result_registers = [&](Type t) { return op.m * op.n / 32 * (t == Type::f16 ? 16 : 32) / 32; };
-  op.counts[0] = result_registers(op.d), op.counts[3] = result_registers(op.c);
-  std::vector<Slot> slots;
-  for (unsigned k = 0; k < 4; ++k) {
-    const auto& o = d.operand(k);
-    std::vector<Operand> parts;
-    if (o.kind == Operand::list) parts = o.parts;
-    else parts.push_back(o);
-    if (parts.size() != op.counts[k])
-      d.fail("operand " + std::to_string(k + 1) + " needs " + std::to_string(op.counts[k]) + " registers");
-    op.starts[k] = static_cast<unsigned>(slots.size());
-    const Type whole = k == 0 || k == 3 ? (op.d == Type::f64 ? Type::b64 : Type::b32)
-                       : bits_a == 64   ? Type::b64
-                                        : Type::b32;
-    for (const auto& p : parts) slots.push_back(k == 0 ? d.destination(p, whole) : d.source(p, whole));
-  }
+  std::vector<Slot> slots = fragments(d, op);
   const u32 full = kFullMask;
   const Slot members = d.constant(&full, 4);
-  const Slot* kept = d.keep(std::move(slots));
-  const void* data = keep_general(d, &op, sizeof op);
+  const Slot* kept = d.keep_slots(std::move(slots));
+  const void* data = d.keep_value(op);
   d.need_mode({false, 'n'});
   Inst& i = d.emit(mma);
   i.e = members, i.slots = kept, i.imm = reinterpret_cast<std::int64_t>(data);

@@ -1,6 +1,7 @@
 // ldmatrix, stmatrix and movmatrix: 8x8 tiles of 16-bit elements between shared memory and fragments.
 #include <cstring>
 
+#include "exec/fault.hpp"
 #include "exec/undefined.hpp"
 #include "isa/families.hpp"
 #include "isa/matrix.hpp"
@@ -37,7 +38,7 @@ bool rows(const Inst& i, Warp& w, const TileOp& op, Access& a, Mask& good) {
 
 bool whole_warp(const Inst& i, Warp& w, const Meeting& m) {
   if (m.present == kFullMask) return true;
-  collective_fault(i, w, m.present, Fault::divergent_barrier, "a matrix instruction needs all 32 lanes");
+  report_fault(i, w, m.present, Fault::divergent_barrier, "a matrix instruction needs all 32 lanes");
   return false;
 }
 
@@ -154,13 +155,13 @@ const Inst* movmatrix(const Inst& i, Warp& w, Mask mask) {
 void tiles(Decoder& d, bool store) {
   TileOp op;
   op.store = store;
-  if (!d.take("sync") || !d.take("aligned")) d.fail("needs .sync.aligned");
-  if (!d.take("m8n8")) d.fail("only .m8n8 is supported");
-  const int count = d.take_one({"x1", "x2", "x4"});
+  if (!d.accept("sync") || !d.accept("aligned")) d.fail("needs .sync.aligned");
+  if (!d.accept("m8n8")) d.fail("only .m8n8 is supported");
+  const int count = d.accept_one({"x1", "x2", "x4"});
   if (count < 0) d.fail("needs .x1, .x2 or .x4");
   op.count = static_cast<std::uint8_t>(1 << count);
-  op.transposed = d.take("trans");
-  op.generic = !d.take("shared") && !d.take("shared::cta");
+  op.transposed = d.accept("trans");
+  op.generic = !d.accept("shared") && !d.accept("shared::cta");
   d.type({Type::b16});
   d.end(2);
   const auto& list = d.operand(store ? 1 : 0);
@@ -177,13 +178,13 @@ void tiles(Decoder& d, bool store) {
   op.base_width = static_cast<std::uint8_t>(address.width);
   const u32 full = kFullMask;
   const Slot members = d.constant(&full, 4);
-  const void* data = keep_bytes(d, op);
+  const void* data = d.keep_value(op);
   Inst& i = d.emit(store ? stmatrix : ldmatrix);
   i.a = address.base, i.imm = address.offset, i.e = members, i.data = data;
 }
 
 void movmatrix_decode(Decoder& d) {
-  if (!d.take("sync") || !d.take("aligned") || !d.take("m8n8") || !d.take("trans"))
+  if (!d.accept("sync") || !d.accept("aligned") || !d.accept("m8n8") || !d.accept("trans"))
     d.fail("only .sync.aligned.m8n8.trans exists");
   d.type({Type::b16});
   d.end(2);

@@ -82,7 +82,7 @@ const Inst* param_address(const Inst& i, Warp& w, Mask mask) {
 template <class T, unsigned Shift>
 const Inst* clock(const Inst& i, Warp& w, Mask mask) {
   Worker& k = *w.worker;
-  k.clock += 16;  // also tells a wait with a time limit from one without an end
+  k.clock += 16;  // also distinguishes a wait with a time limit from one without an end
   const T value = static_cast<T>(((k.executed + k.clock) >> Shift));
   each_lane(w.at<T>(i.d), mask, [=](unsigned) { return value; });
   return &i + 1;
@@ -107,7 +107,7 @@ void mov_parts(Decoder& d, Type t, bool packing) {
   else if (parts == 2) h = packing ? pack<u64, u32> : unpack<u64, u32>;
   else h = packing ? pack<u64, u16> : unpack<u64, u16>;
   if (h == nullptr) d.fail("these parts are not supported");
-  const Slot* kept = d.keep(std::move(slots));
+  const Slot* kept = d.keep_slots(std::move(slots));
   Inst& i = d.emit(h);
   (packing ? i.d : i.a) = whole;
   i.slots = kept;
@@ -139,9 +139,46 @@ void mov_wide(Decoder& d) {
   };
   const auto from = parts(1), to = parts(0);
   const Slot low = d.source(from[0], Type::b64), high = d.source(from[1], Type::b64);
-  const Slot* slots = d.keep({d.destination(to[0], Type::b64), d.destination(to[1], Type::b64)});
+  const Slot* slots = d.keep_slots({d.destination(to[0], Type::b64), d.destination(to[1], Type::b64)});
   Inst& i = d.emit(move_wide);
   i.a = low, i.b = high, i.slots = slots;
+}
+
+// A clock: the handler that reads it, and its width in bytes; null where `name` is none.
+std::pair<Handler, unsigned> clock_named(std::string_view name) {
+  if (name == "%clock" || name == "%clock_lo" || name == "%globaltimer_lo") return {clock<u32, 0>, 4};
+  if (name == "%clock_hi" || name == "%globaltimer_hi") return {clock<u32, 32>, 4};
+  if (name == "%clock64" || name == "%globaltimer") return {clock<u64, 0>, 8};
+  return {nullptr, 0};
+}
+
+// The source is a name that no slot stands for: a clock, the grid's number, or the address of a local variable or of a
+// parameter. False: it is none of them.
+bool mov_named(Decoder& d, Type t) {
+  const auto& from = d.operand(1);
+  const unsigned bytes = bytes_of(t);
+  if (const auto [handler, width] = clock_named(from.text); handler != nullptr) {
+    if (bytes != width) d.fail("wrong width for '" + std::string(from.text) + "'");
+    const Slot r = d.destination(0, t);
+    d.emit(handler).d = r;
+    return true;
+  }
+  if (from.text == "%gridid" && bytes == 8) {
+    const Slot r = d.destination(0, t);
+    Inst& i = d.emit(move_grid_id);
+    i.a = d.special(Special::gridid), i.d = r;
+    return true;
+  }
+  const Variable* v = d.find(from.text);
+  if (v == nullptr || (v->kind != Variable::local && v->kind != Variable::kernel_param)) return false;
+  const bool local = v->kind == Variable::local;
+  if (local ? bytes < 4 : bytes != 8) d.refuse_type(t);
+  const std::int64_t address = static_cast<std::int64_t>(v->address) + from.offset;
+  const Slot r = d.destination(0, t);
+  Inst& i = d.emit(!local ? param_address : bytes == 4 ? local_address<u32> : local_address<u64>);
+  i.d = r;
+  i.imm = address;
+  return true;
 }
 
 void mov(Decoder& d) {
@@ -158,48 +195,7 @@ void mov(Decoder& d) {
   if (d.operand(0).kind == Operand::list) return mov_parts(d, t, false);
   const unsigned bytes = bytes_of(t);
   if (bytes != 2 && bytes != 4 && bytes != 8) d.refuse_type(t);
-  const auto& from = d.operand(1);
-  if (from.kind == Operand::name) {
-    const auto name = from.text;
-    Handler h = nullptr;
-    if (name == "%clock" || name == "%clock_lo") h = clock<u32, 0>;
-    else if (name == "%clock_hi") h = clock<u32, 32>;
-    else if (name == "%clock64") h = clock<u64, 0>;
-    else if (name == "%globaltimer") h = clock<u64, 0>;
-    else if (name == "%globaltimer_lo") h = clock<u32, 0>;
-    else if (name == "%globaltimer_hi") h = clock<u32, 32>;
-    if (h != nullptr) {
-      if (bytes != (name == "%clock64" || name == "%globaltimer" ? 8u : 4u))
-        d.fail("wrong width for '" + std::string(name) + "'");
-      const Slot r = d.destination(0, t);
-      d.emit(h).d = r;
-      return;
-    }
-    if (name == "%gridid" && bytes == 8) {
-      const Slot r = d.destination(0, t);
-      Inst& i = d.emit(move_grid_id);
-      i.a = d.special(Special::gridid), i.d = r;
-      return;
-    }
-    if (Variable* v = d.find(name)) {
-      if (v->kind == Variable::local) {
-        if (bytes < 4) d.refuse_type(t);
-        const Slot r = d.destination(0, t);
-        Inst& i = d.emit(bytes == 4 ? local_address<u32> : local_address<u64>);
-        i.d = r;
-        i.imm = static_cast<std::int64_t>(v->address) + from.offset;
-        return;
-      }
-      if (v->kind == Variable::kernel_param) {
-        if (bytes != 8) d.refuse_type(t);
-        const Slot r = d.destination(0, t);
-        Inst& i = d.emit(param_address);
-        i.d = r;
-        i.imm = static_cast<std::int64_t>(v->address) + from.offset;
-        return;
-      }
-    }
-  }
+  if (d.operand(1).kind == Operand::name && mov_named(d, t)) return;
   if (d.alias(1, t)) return;
   const Slot a = d.source(1, t), r = d.destination(0, t);
   Inst& i = d.emit(bytes == 2 ? move<u16> : bytes == 4 ? move<u32> : move<u64>);
@@ -217,15 +213,15 @@ const Inst* shift_window(const Inst& i, Warp& w, Mask mask) {
 }
 
 int space_of(Decoder& d) {
-  if (d.take("shared::cta") || d.take("shared::cluster")) return 1;
-  const int s = d.take_one({"global", "shared", "local", "const", "param"});
+  if (d.accept("shared::cta") || d.accept("shared::cluster")) return 1;
+  const int s = d.accept_one({"global", "shared", "local", "const", "param"});
   if (s < 0) d.fail("needs a state space");
-  d.take("entry");
+  d.accept("entry");
   return s;
 }
 
 void cvta(Decoder& d) {
-  const bool to = d.take("to");
+  const bool to = d.accept("to");
   const int s = space_of(d);
   const Type t = d.type({Type::u64, Type::u32});
   if (t == Type::u32) d.fail("32-bit addresses are not supported");
@@ -297,7 +293,7 @@ const Inst* own_rank(const Inst& i, Warp& w, Mask mask) {
   return move<T>(i, w, mask);
 }
 void mapa(Decoder& d) {
-  const bool shared = d.take("shared::cluster");
+  const bool shared = d.accept("shared::cluster");
   const Type t = d.type({Type::u32, Type::u64});
   d.end(3);
   const Slot a = d.source(1, t), r = d.destination(0, t), rank = d.source(2, Type::b32);
@@ -308,7 +304,7 @@ void mapa(Decoder& d) {
 
 // The rank of the block whose shared memory an address lies in.
 void getctarank(Decoder& d) {
-  d.take("shared::cluster");
+  d.accept("shared::cluster");
   const Type t = d.type({Type::u32, Type::u64});
   d.end(2);
   d.source(1, t);

@@ -19,7 +19,7 @@ struct Lg2Flush {
 };
 
 void decode(Decoder& d, Handler plain, Handler flushing, bool may_flush) {
-  const bool approx = d.take("approx"), flush = d.flush();
+  const bool approx = d.accept("approx"), flush = d.flush();
   d.type({Type::f32});
   if (!approx) d.fail("needs .approx");
   if (flush && !may_flush) d.fail("takes no .ftz");

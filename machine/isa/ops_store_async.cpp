@@ -54,7 +54,7 @@ const Inst* store(const Inst& i, Warp& w, Mask mask) {
 void emit_store(Decoder& d, AsyncStoreOperands& op) {
   op.destination = bulk_address(d, 0, true);
   op.mbarrier = bulk_address(d, 2, true);
-  const void* data = keep_bytes(d, op);
+  const void* data = d.keep_value(op);
   d.emit(store).data = data;
   d.klass(InstructionClass::async_copy);
   d.ends_block();
@@ -62,10 +62,10 @@ void emit_store(Decoder& d, AsyncStoreOperands& op) {
 
 void spelling(Decoder& d) {
   refuse_later_forms(d, {"mmio", "release", "global"});
-  d.take("weak"), d.take("relaxed");
-  if (d.take("cta")) d.fail("needs .cluster");
-  d.take("cluster");
-  if (!d.take("shared::cluster") || !d.take("mbarrier::complete_tx::bytes"))
+  d.accept("weak"), d.accept("relaxed");
+  if (d.accept("cta")) d.fail("needs .cluster");
+  d.accept("cluster");
+  if (!d.accept("shared::cluster") || !d.accept("mbarrier::complete_tx::bytes"))
     d.fail("needs .shared::cluster.mbarrier::complete_tx::bytes");
 }
 
@@ -75,7 +75,7 @@ void spelling(Decoder& d) {
 void decode_store_async(Decoder& d) {
   AsyncStoreOperands op;
   spelling(d);
-  const int vector = d.take_one({"v2", "v4"});
+  const int vector = d.accept_one({"v2", "v4"});
   op.components = vector < 0 ? 1 : vector == 0 ? 2 : 4;
   const Type t = d.type({Type::b32, Type::b64, Type::u32, Type::u64, Type::s32, Type::s64, Type::f32, Type::f64});
   op.element = static_cast<std::uint8_t>(bytes_of(t));

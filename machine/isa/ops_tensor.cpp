@@ -22,6 +22,12 @@ struct TensorOperands {
   BulkReduction reduction = BulkReduction::add;
   Slot coordinates[5] = {}, offset[3] = {};
   BulkTail tail;
+
+  void require(const Inst& i, Warp& w, Mask lanes) const {
+    for (const Slot s : {map.base, shared.base, mbarrier.base})
+      if (s != 0) require_defined(i, w, s, lanes, UndefinedUse::address);
+    for (unsigned d = 0; d < rank; ++d) require_defined(i, w, coordinates[d], lanes, UndefinedUse::address);
+  }
 };
 
 Reducer reducer_of(const TensorMap& map, BulkReduction operation) {
@@ -85,21 +91,6 @@ void copy_lane(const Inst& i, Warp& w, const TensorOperands& op, unsigned l) {
   issue_bulk(i, w, l, std::move(bulk));
 }
 
-const Inst* copy(const Inst& i, Warp& w, Mask mask) {
-  mask &= w.active;
-  if (mask == 0) return &i + 1;
-  const TensorOperands& op = *static_cast<const TensorOperands*>(i.data);
-  if (w.follows) [[unlikely]] {
-    for (const Slot s : {op.map.base, op.shared.base, op.mbarrier.base})
-      if (s != 0) require_defined(i, w, s, mask, UndefinedUse::address);
-    for (unsigned d = 0; d < op.rank; ++d) require_defined(i, w, op.coordinates[d], mask, UndefinedUse::address);
-  }
-  for_lanes(mask, [&](unsigned l) {
-    if (w.stop != Stop::aborted) copy_lane(i, w, op, l);
-  });
-  return w.stop == Stop::aborted ? nullptr : &i + 1;
-}
-
 // [map, {coordinates}]
 void tensor_address(Decoder& d, TensorOperands& op, std::size_t operand) {
   const Operand& o = d.operand(operand);
@@ -119,28 +110,23 @@ void im2col_offsets(Decoder& d, TensorOperands& op, std::size_t operand) {
 
 void shape(Decoder& d, TensorOperands& op) {
   refuse_later_forms(d, {"tile::gather4", "tile::scatter4", "im2col::w", "cta_group", "mbarrier::report", "override"});
-  const int rank = d.take_one({"1d", "2d", "3d", "4d", "5d"});
+  const int rank = d.accept_one({"1d", "2d", "3d", "4d", "5d"});
   if (rank < 0) d.fail("needs a dimension");
   op.rank = static_cast<std::uint8_t>(rank + 1);
 }
 
 void mode(Decoder& d, TensorOperands& op) {
-  const int mode = d.take_one({"tile", "im2col", "im2col_no_offs"});
+  const int mode = d.accept_one({"tile", "im2col", "im2col_no_offs"});
   op.im2col = mode > 0;
   if (op.im2col && op.rank < 3) d.fail("im2col needs three dimensions or more");
 }
 
-void emit_copy(Decoder& d, const TensorOperands& op) {
-  const void* data = keep_bytes(d, op);
-  d.emit(copy).data = data;
-  if (op.reduces) d.program.communicates = true;
-  d.ends_block();
-}
+void emit_copy(Decoder& d, const TensorOperands& op) { emit_by_lane<TensorOperands, copy_lane>(d, op, op.reduces); }
 
 void store_operands(Decoder& d, TensorOperands& op) {
   op.kind = BulkKind::store;
-  d.take("global");
-  if (!d.take("shared::cta") || !d.take("bulk_group")) d.fail("needs .global.shared::cta and .bulk_group");
+  d.accept("global");
+  if (!d.accept("shared::cta") || !d.accept("bulk_group")) d.fail("needs .global.shared::cta and .bulk_group");
   op.tail = bulk_tail(d);
   d.end(2, 3);
   tensor_address(d, op, 0);
@@ -155,15 +141,15 @@ void decode_tensor_copy(Decoder& d) {
   TensorOperands op;
   shape(d, op);
   mode(d, op);
-  const bool prefetch = d.take("L2");
+  const bool prefetch = d.accept("L2");
   if (!prefetch && d.opcode().find(".global.shared::cta") != std::string_view::npos) return store_operands(d, op);
-  const bool to_shared = d.take("shared::cluster") || d.take("shared::cta");
-  if (!d.take("global") || to_shared == prefetch)
+  const bool to_shared = d.accept("shared::cluster") || d.accept("shared::cta");
+  if (!d.accept("global") || to_shared == prefetch)
     d.fail("needs .shared::cluster.global, .shared::cta.global or .global.shared::cta");
   std::size_t at = 0;
   if (prefetch) {
     op.kind = BulkKind::prefetch;
-  } else if (!d.take("mbarrier::complete_tx::bytes")) {
+  } else if (!d.accept("mbarrier::complete_tx::bytes")) {
     d.fail("needs .mbarrier::complete_tx::bytes");
   }
   op.tail = bulk_tail(d);

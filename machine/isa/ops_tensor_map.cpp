@@ -31,7 +31,7 @@ bool admit_map(const Inst& i, Warp& w, AccessKind kind, Space space, u64 address
     const bool good = admit(i, w, a) == lanes;
     if (a.undefined != nullptr) {
       if (a.undefined->lanes != 0)
-        tell_undefined(i, w, UndefinedUse::address, a.undefined->lanes, a.undefined->origins[a.first_lane()]);
+        report_undefined(i, w, UndefinedUse::address, a.undefined->lanes, a.undefined->origins[a.first_lane()]);
       a.undefined->lanes = 0;
     }
     if (!good || w.stop == Stop::aborted) return false;
@@ -157,7 +157,7 @@ const Inst* map_fence(const Inst& i, Warp& w, Mask mask) {
 
 Scope scope_of(Decoder& d) {
   static constexpr Scope kScopes[] = {Scope::cta, Scope::cluster, Scope::gpu, Scope::sys};
-  const int scope = d.take_one({"cta", "cluster", "gpu", "sys"});
+  const int scope = d.accept_one({"cta", "cluster", "gpu", "sys"});
   if (scope < 0) d.fail("needs a scope");
   if (scope >= 2) d.program.communicates = true;
   return kScopes[scope];
@@ -165,30 +165,30 @@ Scope scope_of(Decoder& d) {
 
 void fenced_copy_decode(Decoder& d) {
   FencedCopyOperands op;
-  if (!d.take("global") || !d.take("shared::cta") || !d.take("tensormap::generic") || !d.take("release"))
+  if (!d.accept("global") || !d.accept("shared::cta") || !d.accept("tensormap::generic") || !d.accept("release"))
     d.fail("needs .global.shared::cta.tensormap::generic.release");
   op.scope = scope_of(d);
-  if (!d.take("sync") || !d.take("aligned")) d.fail("needs .sync.aligned");
+  if (!d.accept("sync") || !d.accept("aligned")) d.fail("needs .sync.aligned");
   d.end(3);
   if (d.immediate(2) != kTensorMapBytes) d.fail("copies 128 bytes");
   op.destination = bulk_address(d, 0, false);
   op.source = bulk_address(d, 1, true);
-  const void* data = keep_bytes(d, op);
+  const void* data = d.keep_value(op);
   d.emit(fenced_copy).data = data;
   d.ends_block();
 }
 
 void replace_decode(Decoder& d) {
   ReplaceOperands op;
-  if (!d.take("tile")) d.fail("needs .tile");
+  if (!d.accept("tile")) d.fail("needs .tile");
   refuse_later_forms(d, {"swizzle_atomicity"});
-  const int field = d.take_one({"global_address", "rank", "box_dim", "global_dim", "global_stride", "element_stride",
-                                "elemtype", "interleave_layout", "swizzle_mode", "fill_mode"});
+  const int field = d.accept_one({"global_address", "rank", "box_dim", "global_dim", "global_stride", "element_stride",
+                                  "elemtype", "interleave_layout", "swizzle_mode", "fill_mode"});
   if (field < 0) d.fail("needs a field");
   op.field = static_cast<Field>(field);
-  op.shared = d.take("shared::cta");
-  d.take("global");
-  if (!d.take("b1024")) d.fail("needs .b1024");
+  op.shared = d.accept("shared::cta");
+  d.accept("global");
+  if (!d.accept("b1024")) d.fail("needs .b1024");
   op.wide = op.field == Field::address || op.field == Field::stride;
   const Type t = d.type({op.wide ? Type::b64 : Type::b32});
   const bool numbered = op.field == Field::box || op.field == Field::dimension || op.field == Field::stride ||
@@ -202,13 +202,13 @@ void replace_decode(Decoder& d) {
   check_named_space(d, address, via);
   op.shared = via == Via::shared;
   op.map = {address.base, address.width == 8, address.offset};
-  const void* data = keep_bytes(d, op);
+  const void* data = d.keep_value(op);
   d.emit(replace).data = data;
 }
 
 void tensormap(Decoder& d) {
-  if (d.take("replace")) return replace_decode(d);
-  if (d.take("cp_fenceproxy")) return fenced_copy_decode(d);
+  if (d.accept("replace")) return replace_decode(d);
+  if (d.accept("cp_fenceproxy")) return fenced_copy_decode(d);
   d.fail("needs .replace or .cp_fenceproxy");
 }
 
@@ -253,7 +253,7 @@ bool fetch_tensor_map(const Inst& i, Warp& w, unsigned lane, u64 address, Tensor
 
 void decode_tensor_map_fence(Decoder& d) {
   MapFenceOperands op;
-  const int order = d.take_one({"acquire", "release"});
+  const int order = d.accept_one({"acquire", "release"});
   if (order < 0) d.fail("needs .acquire or .release");
   op.acquires = order == 0;
   op.scope = scope_of(d);
@@ -262,7 +262,7 @@ void decode_tensor_map_fence(Decoder& d) {
     op.map = tensor_map_address(d, 0);
     if (d.immediate(1) != kTensorMapBytes) d.fail("fences 128 bytes");
   }
-  const void* data = keep_bytes(d, op);
+  const void* data = d.keep_value(op);
   d.emit(map_fence).data = data;
   d.ends_block();
 }

@@ -188,13 +188,13 @@ void emit(Decoder& d, Handler h, const VideoOp& op, const Operand& to, const Ope
   const Slot sa = d.source(a, Type::b32), sb = d.source(b, Type::b32);
   const Slot sc = third ? d.source(3, Type::b32) : d.constant(&zero, 4);
   const Slot r = d.destination(to, Type::b32);
-  const void* data = keep_general(d, &op, sizeof op);
+  const void* data = d.keep_value(op);
   Inst& i = d.emit(h);
   i.a = sa, i.b = sb, i.c = sc, i.d = r, i.data = data;
 }
 
 int comparison(Decoder& d) {
-  const int c = d.take_one({"eq", "ne", "lt", "le", "gt", "ge"});
+  const int c = d.accept_one({"eq", "ne", "lt", "le", "gt", "ge"});
   if (c < 0) d.fail("needs a comparison");
   return c;
 }
@@ -204,14 +204,14 @@ template <Op O>
 void scalar_decode(Decoder& d) {
   VideoOp op;
   op.op = O;
-  op.saturate = d.take("sat");
+  op.saturate = d.accept("sat");
   if (O == Op::set) op.compare = static_cast<u8>(comparison(d));
   if (O == Op::shl || O == Op::shr) {
-    const int mode = d.take_one({"clamp", "wrap"});
+    const int mode = d.accept_one({"clamp", "wrap"});
     if (mode < 0) d.fail("needs .clamp or .wrap");
     op.wrap = mode == 1;
   }
-  op.second = static_cast<Second>(d.take_one({"add", "min", "max"}) + 1);
+  op.second = static_cast<Second>(d.accept_one({"add", "min", "max"}) + 1);
   if (O != Op::set) op.d_signed = signed_type(d);
   op.a_signed = signed_type(d), op.b_signed = signed_type(d);
   if ((O == Op::shl || O == Op::shr) && op.b_signed) d.refuse_type(Type::s32);
@@ -231,9 +231,9 @@ void several_decode(Decoder& d) {
   VideoOp op;
   op.op = O;
   op.parts = Parts;
-  op.saturate = d.take("sat");
+  op.saturate = d.accept("sat");
   if (O == Op::set) op.compare = static_cast<u8>(comparison(d));
-  if (d.take("add")) op.second = Second::add;
+  if (d.accept("add")) op.second = Second::add;
   if (op.saturate && op.second == Second::add) d.fail(".sat and .add exclude each other");
   if (O != Op::set) op.d_signed = signed_type(d);
   op.a_signed = signed_type(d), op.b_signed = signed_type(d);
@@ -248,9 +248,9 @@ void several_decode(Decoder& d) {
 void vmad(Decoder& d) {
   VideoOp op;
   op.op = Op::mad;
-  op.saturate = d.take("sat");
-  op.plus_one = d.take("po");
-  const int shift = d.take_one({"shr7", "shr15"});
+  op.saturate = d.accept("sat");
+  op.plus_one = d.accept("po");
+  const int shift = d.accept_one({"shr7", "shr15"});
   op.shift = shift == 0 ? 7 : shift == 1 ? 15 : 0;
   op.d_signed = signed_type(d), op.a_signed = signed_type(d), op.b_signed = signed_type(d);
   d.end(4);
@@ -264,7 +264,7 @@ void vmad(Decoder& d) {
   a.minus = b.minus = c.minus = false;
   const Slot sa = d.source(a, Type::b32), sb = d.source(b, Type::b32), sc = d.source(c, Type::b32),
              r = d.destination(0, Type::b32);
-  const void* data = keep_general(d, &op, sizeof op);
+  const void* data = d.keep_value(op);
   Inst& i = d.emit(video<multiplied>);
   i.a = sa, i.b = sb, i.c = sc, i.d = r, i.data = data;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "exec/fault.hpp"
 #include "exec/undefined.hpp"
 #include "isa/families.hpp"
 #include "isa/matrix.hpp"
@@ -30,13 +31,13 @@ constexpr Shape3 kShapes[] = {{"m16n16k16", 16, 16, 16}, {"m32n8k16", 32, 8, 16}
 
 Shape3 shape(Decoder& d) {
   for (const auto& s : kShapes)
-    if (d.take(s.name)) return s;
+    if (d.accept(s.name)) return s;
   d.fail("needs a shape of wmma");
 }
 bool by_columns(Decoder& d) {
   const auto layout = d.next();
   if (layout != "row" && layout != "col") d.fail("needs .row or .col");
-  d.take(layout);
+  d.accept(layout);
   return layout == "col";
 }
 
@@ -94,7 +95,7 @@ const Inst* place(const Inst& i, Warp& w, Mask mask) {
   const Meeting m = meet(i, w, mask, i.e, p.stored ? Collective::matrix_store : Collective::matrix_load, nullptr);
   if (!m.ready) return m.next;
   if (m.present != kFullMask)
-    collective_fault(i, w, m.present, Fault::divergent_barrier, "a matrix instruction needs all 32 lanes");
+    report_fault(i, w, m.present, Fault::divergent_barrier, "a matrix instruction needs all 32 lanes");
   const Slot stride_slot = i.slots[0];
   if (w.follows) [[unlikely]] {
     require_defined(i, w, i.a, m.lanes, UndefinedUse::address);
@@ -162,7 +163,7 @@ void emit_parts(Decoder& d, const MemoryOp& op, Slot reg, const Slot* addresses,
   const bool store = op.kind == AccessKind::store, bytes = parts == 4;
   std::vector<Slot> places;
   for (unsigned k = 0; k < parts; ++k) places.push_back(d.passing(2));
-  const Slot* kept = d.keep(places);
+  const Slot* kept = d.keep_slots(places);
   if (store) {
     Inst& i = d.emit(bytes ? split<u8> : split<u16>);
     i.a = reg, i.slots = kept;
@@ -181,8 +182,8 @@ void emit_parts(Decoder& d, const MemoryOp& op, Slot reg, const Slot* addresses,
 }
 
 void load_or_store(Decoder& d, bool store) {
-  if (!d.take("sync") || !d.take("aligned")) d.fail("needs .sync.aligned");
-  const int operand = store ? (d.take("d") ? 2 : -1) : d.take_one({"a", "b", "c"});
+  if (!d.accept("sync") || !d.accept("aligned")) d.fail("needs .sync.aligned");
+  const int operand = store ? (d.accept("d") ? 2 : -1) : d.accept_one({"a", "b", "c"});
   if (operand < 0) d.fail("needs the matrix: a, b, c or d");
   const Role role = static_cast<Role>(operand);
   const Shape3 s = shape(d);
@@ -191,7 +192,9 @@ void load_or_store(Decoder& d, bool store) {
   p.stored = store;
   MemoryOp op;
   op.kind = store ? AccessKind::store : AccessKind::load;
-  op.via = d.take("global") ? Via::global : d.take("shared") || d.take("shared::cta") ? Via::shared : Via::generic;
+  op.via = d.accept("global")                              ? Via::global
+           : d.accept("shared") || d.accept("shared::cta") ? Via::shared
+                                                           : Via::generic;
   const Type t = d.type();
   if (!(role == Role::c ? is_sum(s, t) : is_operand(s, t))) d.fail("this combination of shape and type does not exist");
   if (bits_of_type(t) < 8 && p.columns != (role == Role::b)) d.fail("only A by rows and B by columns exist");
@@ -215,10 +218,10 @@ void load_or_store(Decoder& d, bool store) {
   const u32 usual = p.columns ? p.fragment.rows : p.fragment.columns;
   std::vector<Slot> slots = {d.count() == 3 ? d.source(2, Type::b32) : d.constant(&usual, 4)};
   for (unsigned k = 0; k < accesses(p); ++k) slots.push_back(d.passing(8));
-  const Slot* kept = d.keep(slots);
+  const Slot* kept = d.keep_slots(slots);
   const u32 full = kFullMask;
   const Slot members = d.constant(&full, 4);
-  const void* data = keep_bytes(d, p);
+  const void* data = d.keep_value(p);
   Inst& i = d.emit(place);
   i.a = address.base, i.e = members, i.slots = kept, i.imm = reinterpret_cast<std::int64_t>(data);
 
@@ -242,16 +245,16 @@ void load_or_store(Decoder& d, bool store) {
 
 void multiply(Decoder& d) {
   Product p;
-  const int bits = d.take_one({"and", "xor"});
-  if (bits >= 0 && !d.take("popc")) d.fail("needs .popc");
+  const int bits = d.accept_one({"and", "xor"});
+  if (bits >= 0 && !d.accept("popc")) d.fail("needs .popc");
   if (bits >= 0) p.bits = bits == 0 ? Product::and_popc : Product::xor_popc;
-  if (!d.take("sync") || !d.take("aligned")) d.fail("needs .sync.aligned");
+  if (!d.accept("sync") || !d.accept("aligned")) d.fail("needs .sync.aligned");
   // How A and B lay in memory: the fragments are the same.
   const bool columns_a = by_columns(d), columns_b = by_columns(d);
   const Shape3 s = shape(d);
-  const int rounding = d.take_one({"rn", "rz", "rm", "rp"});
+  const int rounding = d.accept_one({"rn", "rz", "rm", "rp"});
   if (rounding > 0) p.rounding = "nzmp"[rounding];
-  p.saturate = d.take("satfinite");
+  p.saturate = d.accept("satfinite");
   p.m = s.m, p.n = s.n, p.k = s.k;
   p.d = d.type();
   const Type second = d.type();
@@ -283,7 +286,7 @@ void multiply(Decoder& d) {
 }
 
 void wmma(Decoder& d) {
-  const int what = d.take_one({"load", "store", "mma"});
+  const int what = d.accept_one({"load", "store", "mma"});
   if (what < 0) d.fail("needs .load, .store or .mma");
   if (what == 2) return multiply(d);
   load_or_store(d, what == 1);

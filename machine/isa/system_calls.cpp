@@ -1,9 +1,10 @@
 // Functions that the system defines for kernels: vprintf, __assertfail; and those of the heap (heap_calls.cpp).
 #include <cstdio>
 
+#include "exec/fault.hpp"
+#include "exec/fragments.hpp"
 #include "exec/lanes.hpp"
 #include "exec/print.hpp"
-#include "exec/schedule.hpp"
 #include "exec/undefined.hpp"
 #include "isa/families.hpp"
 
@@ -33,7 +34,7 @@ void require_printed_defined(const Inst& i, Warp& w, unsigned lane, std::uint64_
     a.undefined = &u;
     u.lanes = 0;
     w.observer->access(w.point(i, a.lanes), a);
-    if (u.lanes != 0) tell_undefined(i, w, UndefinedUse::printed, a.lanes, u.origins[lane]);
+    if (u.lanes != 0) report_undefined(i, w, UndefinedUse::printed, a.lanes, u.origins[lane]);
     u.lanes = 0;
   }
 }
@@ -55,7 +56,7 @@ void check_printed_string(const Inst& i, Warp& w, unsigned lane, const PrintedSt
     if (a.undefined != nullptr) a.undefined->lanes = 0;
     if (admit_lanes(i, w, a) == 0) return;
     if (a.undefined == nullptr || a.undefined->lanes == 0) continue;
-    tell_undefined(i, w, UndefinedUse::printed, a.lanes, a.undefined->origins[lane]);
+    report_undefined(i, w, UndefinedUse::printed, a.lanes, a.undefined->origins[lane]);
     a.undefined->lanes = 0;
     return;
   }
@@ -86,13 +87,7 @@ const Inst* assertfail(const Inst& i, Warp& w, Mask mask) {
                            std::to_string(argument(w, i.slots[2], l, 4)) + ": " +
                            read_string(w, argument(w, i.slots[3], l, 8), l) + ": Assertion `" +
                            read_string(w, argument(w, i.slots[0], l, 8), l) + "` failed";
-  if (w.observer != nullptr) {
-    FaultEvent e;
-    e.fault = Fault::assertion;
-    e.lanes = lanes;
-    e.detail = text;
-    w.observer->fault(w.point(i, lanes), e);
-  }
+  report_fault(i, w, lanes, Fault::assertion, text);
   const auto& id = w.block->info.id;
   const Dim3& b = w.worker->request->block;
   for_lanes(lanes, [&](unsigned lane) {
@@ -113,15 +108,15 @@ bool decode_system_call(Decoder& d, std::string_view name, const std::vector<Ope
                         const std::vector<Operand>& results) {
   if (name == "vprintf") {
     if (arguments.size() != 2 || results.size() > 1) d.fail("vprintf takes two arguments");
-    const Slot* s = d.keep(
+    const Slot* s = d.keep_slots(
         {area_of(d, arguments[0], 8), area_of(d, arguments[1], 8), results.empty() ? 0 : area_of(d, results[0], 4)});
     d.emit(vprintf).slots = s;
     return true;
   }
   if (name == "__assertfail") {
     if (arguments.size() != 5) d.fail("__assertfail takes five arguments");
-    const Slot* s = d.keep({area_of(d, arguments[0], 8), area_of(d, arguments[1], 8), area_of(d, arguments[2], 4),
-                            area_of(d, arguments[3], 8)});
+    const Slot* s = d.keep_slots({area_of(d, arguments[0], 8), area_of(d, arguments[1], 8), area_of(d, arguments[2], 4),
+                                  area_of(d, arguments[3], 8)});
     d.emit(assertfail).slots = s;
     d.ends_block();
     return true;

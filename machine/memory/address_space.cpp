@@ -7,12 +7,12 @@
 #include <new>
 #include <vector>
 
+#include "memory/round_up.hpp"
+
 namespace machine {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
-
-std::uint64_t round_up(std::uint64_t value, std::uint64_t to) { return (value + to - 1) / to * to; }
 
 // Heap objects up to so many bytes share a slab; its own guard is a cell.
 constexpr std::uint64_t kSmallHeapBytes = 16 << 10;
@@ -365,7 +365,7 @@ void AddressSpace::on_chip_release(std::byte* start, std::uint64_t bytes) {
 bool AddressSpace::touchable(std::uint64_t address, std::uint64_t bytes) const {
   std::shared_lock guard(impl_->lock);
   if (in_global_arena(address)) {
-    // The guard after an object is touchable: memcheck tells about it, and no harm is done.
+    // The guard after an object is touchable: memcheck reports it, and no harm is done.
     auto next = impl_->objects.upper_bound(address);
     if (next == impl_->objects.begin()) return false;
     const Object& object = *std::prev(next)->second;

@@ -7,7 +7,7 @@
 //   kSharedWindow, kLocalWindow                           generic addresses of shared and local memory; never backed
 //
 // Only the first two hold bytes. Every storage address lies in [kArenaBase, kArenaBase + kArenaBytes), so a
-// shadow with one cell for n bytes needs kArenaBytes / n cells, reserved the same lazy way.
+// shadow with one cell for n bytes needs kArenaBytes / n cells, reserved as lazily.
 #pragma once
 
 #include <cstddef>
@@ -68,7 +68,7 @@ std::byte* reserve(std::uint64_t bytes, std::uint64_t address = 0);
 // Gives the pages back; the region stays reserved and reads as zero.
 void discard(std::byte* start, std::uint64_t bytes);
 
-// All objects of the process. One instance a process; thread-safe. find() of device memory takes no lock: every access
+// All objects of the process. One instance a process; thread-safe. find() of device memory needs no lock: every access
 // asks it.
 class AddressSpace {
  public:

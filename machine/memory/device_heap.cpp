@@ -8,7 +8,7 @@
 namespace machine {
 namespace {
 
-// What an allocation takes of the heap: whole units of 16 bytes, and one for the heap's own records.
+// What an allocation occupies of the heap: whole units of 16 bytes, and one for the heap's own records.
 constexpr std::uint64_t kUnit = 16;
 std::uint64_t charge_of(std::uint64_t bytes) {
   return (std::max<std::uint64_t>(bytes, 1) + kUnit - 1) / kUnit * kUnit + kUnit;

@@ -23,8 +23,8 @@ struct SharedLayout {
 };
 
 // Local memory of one function, by offset in its frame. nvcc declares one array for all arrays of the source; `parts`
-// are those that the code's own addresses tell apart, and what an instruction may touch when its address comes from one
-// alone.
+// are those that the code's own addresses distinguish, and what an instruction may touch when its address comes from
+// one alone.
 struct LocalLayout {
   struct Use {
     std::uint32_t pc = 0;

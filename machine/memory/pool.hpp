@@ -19,8 +19,8 @@ inline unsigned thread_number() {
   return mine;
 }
 
-// What is given back is as good as new to whoever takes it: the giver sees to that. A thread gets what it gave last, if
-// there is any of it: that lies in its own caches.
+// What is released is as good as new to whoever acquires it next: who releases it sees to that. A thread gets what it
+// released last, if there is any of it: that lies in its own caches.
 template <class T>
 class Pool {
  public:
@@ -30,7 +30,7 @@ class Pool {
   }
 
   // Adds `count` of them to `into`, under one lock.
-  void take(std::vector<T*>& into, std::size_t count) {
+  void acquire(std::vector<T*>& into, std::size_t count) {
     const std::lock_guard hold(lock_);
     for (std::size_t i = 0; i < shelves_.size() && count > 0; ++i) {
       std::vector<T*>& shelf = shelf_of(thread_number() + i);
@@ -46,12 +46,12 @@ class Pool {
       while (i > 0) shelf_of(thread_number()).push_back(&owned_.back()[--i]);
     }
   }
-  T* take() {
+  T* acquire() {
     std::vector<T*> one;
-    take(one, 1);
+    acquire(one, 1);
     return one.front();
   }
-  void give(const std::vector<T*>& spent) {
+  void release(const std::vector<T*>& spent) {
     if (spent.empty()) return;
     const std::lock_guard hold(lock_);
     std::vector<T*>& shelf = shelf_of(thread_number());

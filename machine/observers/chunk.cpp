@@ -194,7 +194,7 @@ Following Chunk::following() const {
   return most;
 }
 
-// A shuffle that reads an absent lane is synccheck's; what becomes of its value is followed in the same way.
+// A shuffle that reads an absent lane is synccheck's; what becomes of its value is followed likewise.
 void Chunk::undefined_used(const WarpPoint& point, UndefinedUse use, Mask lanes, const Origin& origin) {
   const CheckOptions& options = context_.options;
   if (origin.kind == Origin::Kind::absent ? options.synccheck : options.initcheck)

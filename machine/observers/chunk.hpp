@@ -47,7 +47,7 @@ class Chunk final : public Observer {
   Following following() const override;
   void undefined_used(const WarpPoint& point, UndefinedUse use, Mask lanes, const Origin& origin) override;
 
-  // What the launch's end takes from it.
+  // What the launch's end reads from it.
   Sink& sink() { return sink_; }
   PageMap& pages() { return pages_; }
   std::uint64_t bytes_checked() const { return bytes_; }

@@ -55,7 +55,7 @@ bool HostSide::access(std::uint64_t operation, AccessKind kind, std::uint64_t ad
     return false;
   }
   report_.transferred(bytes * rows);
-  const Range range{address, bytes, pitch, rows, writes};
+  const TouchedRange range{address, bytes, pitch, rows, writes};
   if (options_.racecheck) {
     operations_.touched(operation, range);
     if (current_.id == operation && current_.kind == OperationKind::copy) {
@@ -73,8 +73,8 @@ bool HostSide::access(std::uint64_t operation, AccessKind kind, std::uint64_t ad
 }
 
 // A copy reads and writes in any order. One of a range to itself changes nothing.
-void HostSide::check_overlap(const Range& to) {
-  for (const Range& from : sources_) {
+void HostSide::check_overlap(const TouchedRange& to) {
+  for (const TouchedRange& from : sources_) {
     if (from.address == to.address && from.bytes == to.bytes && from.pitch == to.pitch) continue;
     const auto common = common_byte(from, to);
     if (!common) continue;
@@ -94,11 +94,11 @@ void HostSide::check_overlap(const Range& to) {
 }
 
 // What is copied from device memory brings its unwritten bytes along; what comes from the host is written.
-void HostSide::copied_to_device(const Range& to, const Range* brought) {
+void HostSide::copied_to_device(const TouchedRange& to, const TouchedRange* brought) {
   const bool same_size = brought && brought->bytes * brought->rows == to.bytes * to.rows;
   for (std::uint64_t row = 0; row < to.rows; ++row) written_.set(to.address + row * to.pitch, to.bytes);
   if (same_size) {
-    const Range& from = *brought;
+    const TouchedRange& from = *brought;
     const Object *from_object = AddressSpace::instance().find(from.address),
                  *to_object = AddressSpace::instance().find(to.address);
     bool all = true;
@@ -135,7 +135,7 @@ bool HostSide::is_computed(std::uint64_t address) const {
   return origin && origin->computed;
 }
 
-void HostSide::unwritten(const Range& from, std::uint64_t first, std::uint64_t missing) {
+void HostSide::unwritten(const TouchedRange& from, std::uint64_t first, std::uint64_t missing) {
   const std::uint64_t all = from.bytes * from.rows;
   report::Finding f;
   f.check = "initcheck";
@@ -214,7 +214,7 @@ bool end_structs(const std::vector<Hole>& holes, std::uint64_t all, std::uint64_
 // A hole is reported unless it can be the padding of a struct. That is shorter than the alignment which makes it: than
 // an element that was stored there; or it recurs with every struct and is no element that the kernel left out; or it is
 // the larger half of every struct.
-void HostSide::copied_to_host(const Range& from) {
+void HostSide::copied_to_host(const TouchedRange& from) {
   std::vector<Hole> holes, wide;  // those that may be padding because they recur; those that are none
   const auto add = [&](const Hole& h) {
     if (h.bytes == 0) return;

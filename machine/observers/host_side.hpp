@@ -24,12 +24,12 @@ class HostSide {
 
  private:
   void invalid(AccessKind kind, std::uint64_t address, std::uint64_t bytes, const Object* object, const char* why);
-  void check_overlap(const Range& destination);
-  void copied_to_device(const Range& destination, const Range* brought);
-  void copied_to_host(const Range& source);
+  void check_overlap(const TouchedRange& destination);
+  void copied_to_device(const TouchedRange& destination, const TouchedRange* brought);
+  void copied_to_host(const TouchedRange& source);
   bool is_computed(std::uint64_t address) const;
   StoreWidth widest_at(std::uint64_t address) const;
-  void unwritten(const Range& source, std::uint64_t first, std::uint64_t missing);
+  void unwritten(const TouchedRange& source, std::uint64_t first, std::uint64_t missing);
   void undefined(const KeptOrigin& origin, std::uint64_t missing);
 
   const CheckOptions& options_;
@@ -38,9 +38,9 @@ class HostSide {
   Kept& kept_;
   Operations& operations_;
   Operation current_;
-  std::vector<Range> unwritten_;  // device memory that the copy under way reads, slice by slice
-  std::size_t arrived_ = 0;       // slices of it that have gone to other device memory
-  std::vector<Range> sources_;    // of the copy under way, slice by slice
+  std::vector<TouchedRange> unwritten_;  // device memory that the copy under way reads, slice by slice
+  std::size_t arrived_ = 0;              // slices of it that have gone to other device memory
+  std::vector<TouchedRange> sources_;    // of the copy under way, slice by slice
 };
 
 }  // namespace machine::checks

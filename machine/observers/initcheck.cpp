@@ -4,6 +4,7 @@
 
 #include "exec/machine.hpp"
 #include "memory/address_space.hpp"
+#include "observers/each_lane.hpp"
 #include "observers/lines.hpp"
 #include "observers/memcheck.hpp"
 
@@ -12,13 +13,6 @@ namespace machine::checks {
 namespace {
 
 constexpr unsigned kClose = 1024;  // bytes so close together are looked at with what lies between them
-
-template <class F>
-void each_lane(Mask lanes, F&& f) {
-  for (; lanes != 0; lanes &= lanes - 1) f(static_cast<unsigned>(std::countr_zero(lanes)));
-}
-
-std::uint64_t of_lane(std::uint64_t place, unsigned lane) { return place << 5 | lane; }
 
 }  // namespace
 
@@ -131,7 +125,7 @@ Origin Initcheck::origin_at(const WarpPoint& point, unsigned lane, std::uint64_t
   const auto warp = static_cast<std::uint8_t>(point.warp), its_lane = static_cast<std::uint8_t>(lane);
   if (const auto at = kept_.stored.find(Kept::granule(address)); at != kept_.stored.end())
     return {at->second, point.pc, warp, its_lane, Origin::Kind::kept, kept_.origins[at->second].computed};
-  // On chip, addresses are told apart by their offset: the block's storage is used again.
+  // On chip, addresses are distinguished by their offset: the block's storage is used again.
   const std::uint64_t place = address >= kOnChipBase ? kOnChipBase + (address - point.block->shared) : address;
   return {place, point.pc, warp, its_lane, Origin::Kind::memory, false};
 }
@@ -263,92 +257,6 @@ void Initcheck::shared(const WarpPoint& point, const Access& a, const Extent& ex
   if (a.kind == AccessKind::load) load(point, a, extent, nullptr);
   else if (a.kind == AccessKind::store) store(point, a, nullptr);
   else atomic(point, a, extent, nullptr);
-}
-
-void Initcheck::function_entered(const WarpPoint& point) {
-  const std::uint64_t begin = point.frame->base;
-  forget_local(point, point.active, begin, begin + point.frame->layout->bytes);
-}
-
-void Initcheck::stack_grown(const WarpPoint& point, const GrownStack::Array& grown) {
-  each_lane(grown.lanes, [&](unsigned lane) {
-    forget_local(point, Mask{1} << lane, grown.base[lane], grown.base[lane] + grown.size[lane]);
-  });
-}
-
-void Initcheck::forget_local(const WarpPoint& point, Mask lanes, std::uint64_t begin, std::uint64_t end) {
-  const auto bits = local_.find(local_key(point));
-  if (bits == local_.end() || bits->second.block != point.block->index) return;
-  LocalBits& known = bits->second;
-  for (std::uint64_t at = begin; at < end && at < known.written.size(); ++at) known.written[at] &= ~lanes;
-  const auto inside = [&](std::uint64_t key, unsigned scale) {
-    return (key >> 5) * scale >= begin && (key >> 5) * scale < end && (lanes >> (key & 31) & 1) != 0;
-  };
-  std::erase_if(known.partial, [&](const auto& e) { return inside(e.first, 1); });
-  std::erase_if(known.stored, [&](const auto& e) { return inside(e.first, 4); });
-}
-
-void Initcheck::local(const WarpPoint& point, const Access& a, const Extent&) {
-  LocalBits& bits = local_[local_key(point)];
-  if (bits.block != point.block->index) {
-    bits.block = point.block->index;
-    std::fill(bits.written.begin(), bits.written.end(), 0);
-    bits.partial.clear(), bits.stored.clear();
-  }
-  std::uint64_t high = 0;
-  each_lane(a.lanes, [&](unsigned lane) { high = std::max(high, a.address[lane] + a.width); });
-  if (high > std::uint64_t{1} << 24) return;
-  if (bits.written.size() < high) bits.written.resize(high + high / 2);
-  const bool same = a.shape == Shape::uniform;
-  const auto each = [&](auto&& f) {
-    if (same) return f(a.address[a.first_lane()], a.lanes);
-    each_lane(a.lanes, [&](unsigned lane) { f(a.address[lane], Mask{1} << lane); });
-  };
-  if (a.kind == AccessKind::store) {
-    each([&](std::uint64_t offset, Mask lanes) {
-      for (unsigned b = 0; b < a.width; ++b) bits.written[offset + b] |= lanes;
-    });
-    if (a.undefined == nullptr) return;
-    each_lane(a.undefined->lanes & a.lanes, [&](unsigned lane) {
-      for (unsigned b = 0; b < a.width; ++b) {
-        const std::uint8_t open = a.undefined->bits[lane][b];
-        const std::uint64_t offset = a.address[lane] + b;
-        if (open == 0) continue;
-        bits.written[offset] &= ~(Mask{1} << lane);
-        if (open != 0xff) bits.partial[of_lane(offset, lane)] = open;
-        else bits.partial.erase(of_lane(offset, lane));
-        bits.stored[of_lane(offset >> 2, lane)] = a.undefined->origins[lane];
-      }
-    });
-    return;
-  }
-  if (a.undefined == nullptr) return;
-  each([&](std::uint64_t offset, Mask lanes) {
-    Mask missing = 0;
-    for (unsigned b = 0; b < a.width; ++b) missing |= lanes & ~bits.written[offset + b];
-    each_lane(missing, [&](unsigned lane) {
-      unsigned first = a.width;
-      for (unsigned b = 0; b < a.width; ++b) {
-        std::uint8_t open = (bits.written[offset + b] >> lane & 1) != 0 ? 0 : 0xff;
-        if (open != 0)
-          if (const auto at = bits.partial.find(of_lane(offset + b, lane)); at != bits.partial.end()) open = at->second;
-        a.undefined->bits[lane][b] = open;
-        if (open != 0) first = std::min(first, b);
-      }
-      a.undefined->lanes |= Mask{1} << lane;
-      if (!local_places_.contains(point.pc)) {
-        const auto array = local_array_at(point.frame, lane, offset + first);
-        local_places_[point.pc] = describe_address(offset + first, array ? &*array : nullptr);
-      }
-      const auto at = bits.stored.find(of_lane((offset + first) >> 2, lane));
-      a.undefined->origins[lane] = at != bits.stored.end() ? at->second : Origin{offset + first,
-                                                                                 point.pc,
-                                                                                 static_cast<std::uint8_t>(point.warp),
-                                                                                 static_cast<std::uint8_t>(lane),
-                                                                                 Origin::Kind::local,
-                                                                                 false};
-    });
-  });
 }
 
 void Initcheck::landed(const WarpPoint& point, const AsyncCopy& copy, Mask, const CopySide& source,

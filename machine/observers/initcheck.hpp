@@ -2,12 +2,12 @@
 //
 // Undefined bits are followed as in Valgrind's memcheck. Here is what memory holds: a bit a byte says whether it is
 // defined; bytes that are undefined in part, and where stored undefined values come from, are kept beside. A load gives
-// the bits to execution, which follows them through registers, and takes them back with what it stores. An undefined
+// the bits to execution, which follows them through registers, and returns them with what it stores. An undefined
 // value is reported where it decides something, with the place where it was read first; a host that reads it is
 // host_side.cpp's.
 //
 // Memory of symbols, parameters, pinned, managed and registered memory counts as written: the program that loads it, or
-// the host without telling, may have written it.
+// the host without notification, may have written it.
 #pragma once
 
 #include <array>
@@ -77,6 +77,8 @@ class Initcheck : public ChunkCheck {
     std::unordered_map<std::uint64_t, std::uint8_t> partial;  // by offset and lane, as in Kept
     std::unordered_map<std::uint64_t, Origin> stored;         // by offset / 4 and lane
   };
+  void store_local(LocalBits& bits, const Access& access);
+  void load_local(const WarpPoint& point, const LocalBits& bits, const Access& access);
 
   const LaunchInfo& launch_;
   Sink& sink_;

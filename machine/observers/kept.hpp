@@ -11,7 +11,7 @@
 
 namespace machine::checks {
 
-// An origin in words, as the kernel may be gone when it is told. `finding` lacks the place where the value decides
+// An origin in words, as the kernel may be gone when it is reported. `finding` lacks the place where the value decides
 // something.
 struct KeptOrigin {
   report::Finding finding;

@@ -42,7 +42,7 @@ struct Entry {
   bool block_scope : 1 = false;  // strong, but for its own block only
   bool affine : 1 = true;        // lane of byte b is lane0 + (b >> shift); else every lane in `lanes` had every byte
   bool read_only : 1 = false;    // ld.global.nc
-  bool unfenced : 1 = false;     // inside a critical section, with no fence since the lock was taken
+  bool unfenced : 1 = false;     // inside a critical section, with no fence since the lock was acquired
   bool overwritten : 1 = false;  // a strong access has changed some of its bytes: memory no longer holds what it wrote
   std::int8_t lane0 = 0;
   std::uint8_t shift = 0;

@@ -25,7 +25,7 @@ std::uint64_t operand_of(const Access& a, unsigned which, unsigned lane) {
   return c.base ? value_at(c.base + std::size_t{lane} * c.stride, a.width) : 0;
 }
 
-// Whether a lane acts for the section: it took the lock, or comes after that.
+// Whether a lane acts for the section: it acquired the lock, or comes after that.
 bool belongs(const Locks::Open& open, const BlockOrder& order, unsigned warp, unsigned lane) {
   return order.ordered(warp, lane, open.warp, open.lane, open.stamp);
 }
@@ -82,7 +82,7 @@ void Locks::strong_access(Held& held, BlockOrder& order, RaceReport& report, con
   }
 }
 
-// What the section did is to be known to whoever takes the lock next.
+// What the section did is to be known to whoever acquires the lock next.
 void Locks::give_back(Open& open, BlockOrder& order, RaceReport& report, unsigned warp, unsigned lane, bool release) {
   sections_[open.section].left = true;
   if (open.pairs.empty()) return;

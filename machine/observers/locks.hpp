@@ -1,9 +1,9 @@
-// Critical sections: from the atomic by which a thread takes a lock to the one, or the strong store, by which it gives
-// the lock back. They tell what another order of the blocks would show.
+// Critical sections: from the atomic by which a thread acquires a lock to the one, or the strong store, by which it
+// gives the lock back. They show what another order of the blocks would.
 //
 // In the order that was run, a section comes after those before it, by the fences that those had before they let go,
-// and by its own after it took the lock. What only the other order needs is looked at here: a fence after taking the
-// lock by the one that came first, and one before giving it back by the one that came last.
+// and by its own after it acquired the lock. What only the other order needs is looked at here: a fence after acquiring
+// the lock by the one that came first, and one before giving it back by the one that came last.
 //
 // A lock is global memory to which a thread gives another value by a compare-and-swap or an exchange, and later the
 // value from before by one of these or a strong store.
@@ -28,7 +28,7 @@ class Locks {
   };
   struct Open {
     std::uint64_t lock = 0, free = 0;  // address, and value of the lock that nobody holds
-    unsigned warp = 0, lane = 0;       // who took it
+    unsigned warp = 0, lane = 0;       // who acquired it
     Stamp stamp = 0;
     std::uint16_t section = 0;
     bool fenced = false;  // a fence of device scope has followed

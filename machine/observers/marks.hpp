@@ -36,7 +36,7 @@ inline bool writes(Touch t) {
 inline bool async(Touch t) { return t == Touch::async_read || t == Touch::async_write; }
 inline bool strong(Touch t) { return t == Touch::strong_read || t == Touch::strong_write || t == Touch::atomic; }
 
-// What was done to a byte, as far as marks tell.
+// What was done to a byte, as far as marks show.
 enum class Deed : std::uint8_t { read, written, atomic };
 inline constexpr unsigned kDeeds = 3;
 inline Deed deed_of(Touch t) { return t == Touch::atomic ? Deed::atomic : writes(t) ? Deed::written : Deed::read; }

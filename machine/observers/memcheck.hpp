@@ -1,6 +1,6 @@
 // memcheck: every byte that is touched lies inside the object it belongs to, which is alive; and inside a heap with
 // registered live regions, only bytes of a region are touched. Alignment, and addresses that the machine itself must
-// not touch, are told as faults.
+// not touch, come as faults.
 #pragma once
 
 #include <array>

@@ -19,11 +19,11 @@ std::string name_of(const Operation& o) {
   return text + " on stream " + std::to_string(o.stream);
 }
 
-report::Site site_in(const Operation& told, const LaunchInfo& launch, const Trace* t) {
+report::Site site_in(const Operation& operation, const LaunchInfo& launch, const Trace* t) {
   if (t && launch.kernel) return site_of(launch, t->block, t->warp, 0, t->pc);
   report::Site s;
-  s.host = told.kind == OperationKind::host ? "host program" : told.name;
-  if (told.kind == OperationKind::kernel) s.kernel = demangled(told.name), s.host.clear();
+  s.host = operation.kind == OperationKind::host ? "host program" : operation.name;
+  if (operation.kind == OperationKind::kernel) s.kernel = demangled(operation.name), s.host.clear();
   return s;
 }
 
@@ -45,7 +45,7 @@ std::uint64_t meetings(const KeptMarks& a, const KeptMarks& b, unsigned w) {
 
 }  // namespace
 
-std::optional<std::uint64_t> common_byte(const Range& one, const Range& other) {
+std::optional<std::uint64_t> common_byte(const TouchedRange& one, const TouchedRange& other) {
   for (std::uint64_t i = 0; i < one.rows; ++i) {
     const std::uint64_t begin = one.address + i * one.pitch, end = begin + one.bytes;
     // The first row of the other that ends behind `begin`.
@@ -63,7 +63,7 @@ std::optional<std::uint64_t> common_byte(const Range& one, const Range& other) {
 
 void Operations::begin(const Operation& operation) {
   Known known;
-  known.told = operation;
+  known.operation = operation;
   known.programmatic = operation.id == early_;
   for (std::uint64_t id : operation.after) {
     const auto at = known_.find(id);
@@ -87,19 +87,20 @@ void Operations::begin(const Operation& operation) {
 
 void Operations::lifetime(std::uint64_t operation, const Object& object, bool begins) {
   const auto at = known_.find(operation);
-  const Range range{.address = object.base, .bytes = object.size, .writes = true, .begins = begins, .ends = !begins};
+  const TouchedRange range{
+      .address = object.base, .bytes = object.size, .writes = true, .begins = begins, .ends = !begins};
   if (at == known_.end()) {
     if (begins) allocations_[operation] = range;
-  } else if (!begins || at->second.told.kind != OperationKind::host) {
+  } else if (!begins || at->second.operation.kind != OperationKind::host) {
     touched(operation, range);  // what the host allocates comes before all that uses it
   }
 }
 
-void Operations::touched(std::uint64_t operation, Range range) {
+void Operations::touched(std::uint64_t operation, TouchedRange range) {
   const auto at = known_.find(operation);
   if (at == known_.end()) return;
   Known& known = at->second;
-  range.host = known.told.kind == OperationKind::host || known.told.kind == OperationKind::host_function;
+  range.host = known.operation.kind == OperationKind::host || known.operation.kind == OperationKind::host_function;
   if (!known.footprint) {
     known.footprint = std::make_unique<Footprint>();
     keep(operation);
@@ -114,9 +115,9 @@ void Operations::touched(std::uint64_t operation, Range range) {
     ranges.push_back(range);
   }
   // A stretch of the host's program has no end to wait for: what it touches is compared at once.
-  if (known.told.kind == OperationKind::host) {
+  if (known.operation.kind == OperationKind::host) {
     Known probe;
-    probe.told = known.told;
+    probe.operation = known.operation;
     probe.before = known.before;
     probe.footprint = std::make_unique<Footprint>();
     probe.footprint->ranges.push_back(range);
@@ -188,7 +189,7 @@ void Operations::meet(const PageMap& one, const PageMap& other, Meeting& m) {
   }
 }
 
-void Operations::meet(const Range& range, const PageMap& pages, Meeting& m) {
+void Operations::meet(const TouchedRange& range, const PageMap& pages, Meeting& m) {
   if (m.found) return;
   for (std::uint64_t row = 0; row < range.rows && !m.found; ++row) {
     const std::uint64_t low = range.address + row * range.pitch, high = low + range.bytes;
@@ -220,7 +221,7 @@ void Operations::meet(const Range& range, const PageMap& pages, Meeting& m) {
   }
 }
 
-void Operations::meet(const Range& one, const Range& other, Meeting& m) {
+void Operations::meet(const TouchedRange& one, const TouchedRange& other, Meeting& m) {
   if (m.found || (!one.writes && !other.writes)) return;
   const auto address = common_byte(one, other);
   if (!address) return;
@@ -231,35 +232,36 @@ void Operations::meet(const Range& one, const Range& other, Meeting& m) {
 // Whether the later one was launched programmatically behind the earlier one, or behind one that was. It comes after
 // the earlier one from griddepcontrol.wait on.
 bool Operations::overlap(const Known& earlier, const Known& later) {
-  return later.programmatic && earlier.told.kind == OperationKind::kernel && earlier.told.stream == later.told.stream;
+  return later.programmatic && earlier.operation.kind == OperationKind::kernel &&
+         earlier.operation.stream == later.operation.stream;
 }
 
 // Of programmatic launches in a row, one that waits before it lets the next go lets it go when all before itself has
 // ended.
 bool Operations::settled_between(const Known& earlier, const Known& later) const {
-  const auto end = known_.lower_bound(later.told.id);
-  for (auto at = known_.upper_bound(earlier.told.id); at != end; ++at)
-    if (at->second.settles && at->second.told.stream == later.told.stream) return true;
+  const auto end = known_.lower_bound(later.operation.id);
+  for (auto at = known_.upper_bound(earlier.operation.id); at != end; ++at)
+    if (at->second.settles && at->second.operation.stream == later.operation.stream) return true;
   return false;
 }
 
 void Operations::compare(const Known& one, const Known& other) {
   const Footprint& a = *one.footprint;
   const Footprint& b = *other.footprint;
-  const bool later = one.told.id > other.told.id;
+  const bool later = one.operation.id > other.operation.id;
   const bool overlapping = later ? overlap(other, one) : overlap(one, other);
   if (overlapping && (later ? settled_between(other, one) : settled_between(one, other))) return;
   const auto& pages_a = overlapping && a.waits && later ? a.early : a.pages;
   const auto& pages_b = overlapping && b.waits && !later ? b.early : b.pages;
   Meeting m;
   meet(pages_a, pages_b, m);
-  for (const Range& x : a.ranges) {
+  for (const TouchedRange& x : a.ranges) {
     meet(x, pages_b, m);
-    for (const Range& y : b.ranges) meet(x, y, m);
+    for (const TouchedRange& y : b.ranges) meet(x, y, m);
   }
   if (!m.found) {
     Meeting turned;
-    for (const Range& y : b.ranges) meet(y, pages_a, turned);
+    for (const TouchedRange& y : b.ranges) meet(y, pages_a, turned);
     if (turned.found) {
       m = turned;
       std::swap(m.here, m.there);
@@ -276,7 +278,7 @@ void Operations::compare(const Known& one, const Known& other) {
 }
 
 void Operations::report_race(const Known& one, const Known& other, const Meeting& m) {
-  const bool host = one.told.kind == OperationKind::host || other.told.kind == OperationKind::host;
+  const bool host = one.operation.kind == OperationKind::host || other.operation.kind == OperationKind::host;
   // The reading side is named first: it is where the wrong value would show.
   const bool turn = m.here_writes && !m.there_writes;
   const Known& first = turn ? other : one;
@@ -285,41 +287,46 @@ void Operations::report_race(const Known& one, const Known& other, const Meeting
   f.check = "racecheck";
   f.family = "race";
   f.kind = host ? "Race between the host and the device" : "Race between unordered operations";
-  const Range *first_range = turn ? m.there_range : m.here_range, *second_range = turn ? m.here_range : m.there_range;
-  const auto does = [](bool w, const Range* r) {
+  const TouchedRange *first_range = turn ? m.there_range : m.here_range,
+                     *second_range = turn ? m.here_range : m.there_range;
+  const auto does = [](bool w, const TouchedRange* r) {
     return r && r->ends ? " frees" : r && r->begins ? " allocates" : w ? " writes" : " reads";
   };
-  const std::string what = name_of(first.told) + does(turn ? m.there_writes : m.here_writes, first_range) + " what " +
-                           name_of(second.told) + does(turn ? m.here_writes : m.there_writes, second_range);
-  const auto either = [&](bool Range::* is) {
+  const std::string what = name_of(first.operation) + does(turn ? m.there_writes : m.here_writes, first_range) +
+                           " what " + name_of(second.operation) +
+                           does(turn ? m.here_writes : m.there_writes, second_range);
+  const auto either = [&](bool TouchedRange::* is) {
     return (first_range && first_range->*is) || (second_range && second_range->*is);
   };
   f.message = what + ", and neither is ordered after the other";
   const bool either_talks = talks(*one.footprint) || talks(*other.footprint);
-  const Known& later = one.told.id > other.told.id ? one : other;
-  const Known& earlier = one.told.id > other.told.id ? other : one;
+  const Known& later = one.operation.id > other.operation.id ? one : other;
+  const Known& earlier = one.operation.id > other.operation.id ? other : one;
   const bool programmatic = overlap(earlier, later);
   // Unordered on one stream, but for that, are only nodes of a graph.
-  const bool graph = one.told.stream == other.told.stream;
+  const bool graph = one.operation.stream == other.operation.stream;
   if (programmatic)
-    f.message =
-        what + "; " + name_of(later.told) + " was launched programmatically, and begins while the other still runs";
+    f.message = what + "; " + name_of(later.operation) +
+                " was launched programmatically, and begins while the other still runs";
   f.remedy =
-      host && either(&Range::ends)
+      host && either(&TouchedRange::ends)
           ? "wait for the last use before cudaFree: it does not wait for memory of cudaMallocAsync or of a graph"
       : host && either_talks
           ? "wait for the device work first (cudaStreamSynchronize, cudaEventSynchronize, cudaDeviceSynchronize), or "
             "let "
             "the kernel call __threadfence_system() between the data and the flag that the host looks at"
       : host ? "wait for the device work first: cudaStreamSynchronize, cudaEventSynchronize or cudaDeviceSynchronize"
-      : either(&Range::ends) ? "free it behind its last use: on the stream of that, or let the freeing stream wait for "
-                               "an event recorded after it "
-                               "(cudaEventRecord, cudaStreamWaitEvent)"
-      : either(&Range::begins) ? "use it behind its allocation: on the stream of that, or let the using stream wait "
-                                 "for an event recorded after it "
-                                 "(cudaEventRecord, cudaStreamWaitEvent)"
-      : programmatic ? "call cudaGridDependencySynchronize() in kernel " + demangled(later.told.name) +
-                           " before this access; it waits until kernel " + demangled(earlier.told.name) + " has ended"
+      : either(&TouchedRange::ends)
+          ? "free it behind its last use: on the stream of that, or let the freeing stream wait for "
+            "an event recorded after it "
+            "(cudaEventRecord, cudaStreamWaitEvent)"
+      : either(&TouchedRange::begins)
+          ? "use it behind its allocation: on the stream of that, or let the using stream wait "
+            "for an event recorded after it "
+            "(cudaEventRecord, cudaStreamWaitEvent)"
+      : programmatic
+          ? "call cudaGridDependencySynchronize() in kernel " + demangled(later.operation.name) +
+                " before this access; it waits until kernel " + demangled(earlier.operation.name) + " has ended"
       : graph
           ? "order the two nodes of the graph: add an edge between them (cudaGraphAddDependencies), or in a capture "
             "record an event after the first and let the second's stream wait for it (cudaEventRecord, "
@@ -327,8 +334,8 @@ void Operations::report_race(const Known& one, const Known& other, const Meeting
           : "record an event after the first and let the second's stream wait for it (cudaEventRecord, "
             "cudaStreamWaitEvent), or use one stream";
   f.address = describe_address(m.address, AddressSpace::instance().find(m.address));
-  f.sites.push_back(site_in(first.told, first.footprint->launch, turn ? m.there : m.here));
-  f.sites.push_back(site_in(second.told, second.footprint->launch, turn ? m.here : m.there));
+  f.sites.push_back(site_in(first.operation, first.footprint->launch, turn ? m.there : m.here));
+  f.sites.push_back(site_in(second.operation, second.footprint->launch, turn ? m.here : m.there));
   report_.add(std::move(f));
 }
 
@@ -339,14 +346,14 @@ void Operations::report_read_only(const Known& reader, const Known& writer, cons
   const Object* object = AddressSpace::instance().find(m.address);
   const bool constant = object && object->kind == ObjectKind::constant_symbol;
   f.kind = "Read-only load of data that the kernel before it writes";
-  f.message = name_of(reader.told) + " loads by " + (constant ? "ld.const" : "ld.global.nc") + " what " +
-              name_of(writer.told) + " writes, and begins while that still runs: the " +
+  f.message = name_of(reader.operation) + " loads by " + (constant ? "ld.const" : "ld.global.nc") + " what " +
+              name_of(writer.operation) + " writes, and begins while that still runs: the " +
               (constant ? "constant" : "read-only") + " cache may hold the value from before";
   f.remedy = constant ? "make it a __device__ variable, or launch the reader without the programmatic attribute"
                       : "load it plainly: without __ldg(), and without const __restrict__ on the pointer";
   f.address = describe_address(m.address, object);
-  f.sites.push_back(site_in(reader.told, reader.footprint->launch, m.here));
-  f.sites.push_back(site_in(writer.told, writer.footprint->launch, m.there));
+  f.sites.push_back(site_in(reader.operation, reader.footprint->launch, m.here));
+  f.sites.push_back(site_in(writer.operation, writer.footprint->launch, m.there));
   report_.add(std::move(f));
 }
 

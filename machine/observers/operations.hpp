@@ -20,7 +20,7 @@
 namespace machine::checks {
 
 // A stretch of memory that the host or a copy engine touched: rows of bytes, pitch apart.
-struct Range {
+struct TouchedRange {
   std::uint64_t address = 0, bytes = 0, pitch = 0, rows = 1;
   bool writes = false;
   bool host = false;  // the host's own code, not a copy
@@ -29,7 +29,7 @@ struct Range {
 };
 
 // The first byte that two ranges have in common, row by row of the first.
-std::optional<std::uint64_t> common_byte(const Range& one, const Range& other);
+std::optional<std::uint64_t> common_byte(const TouchedRange& one, const TouchedRange& other);
 
 // What one operation touched.
 struct Footprint {
@@ -39,7 +39,7 @@ struct Footprint {
   PageMap constants;     // what it loads by ld.const
   bool waits = false;    // the kernel has a griddepcontrol.wait
   bool settles = false;  // nothing that it let go ahead begins before its own wait is over
-  std::vector<Range> ranges;
+  std::vector<TouchedRange> ranges;
   LaunchInfo launch;  // kernel == nullptr: no kernel
 };
 
@@ -52,7 +52,7 @@ class Operations {
 
   void begin(const Operation& operation);
   void begins_early(std::uint64_t operation) { early_ = operation; }  // before begin() of it
-  void touched(std::uint64_t operation, Range range);
+  void touched(std::uint64_t operation, TouchedRange range);
   // An object's memory begins or ends with an operation, which may be one that has yet to begin.
   void lifetime(std::uint64_t operation, const Object& object, bool begins);
   void launched(std::uint64_t operation, Footprint footprint);
@@ -60,7 +60,7 @@ class Operations {
 
  private:
   struct Known {
-    Operation told;
+    Operation operation;
     IdSet before;  // kept footprints that come before it
     std::unique_ptr<Footprint> footprint;
     std::size_t pages = 0;
@@ -72,8 +72,8 @@ class Operations {
     bool found = false, here_writes = false, there_writes = false;
     const Trace* here = nullptr;
     const Trace* there = nullptr;
-    const Range* here_range = nullptr;
-    const Range* there_range = nullptr;
+    const TouchedRange* here_range = nullptr;
+    const TouchedRange* there_range = nullptr;
   };
 
   bool ordered(std::uint64_t kept, std::uint64_t id, const Known& known) const {
@@ -83,8 +83,8 @@ class Operations {
   bool settled_between(const Known& earlier, const Known& later) const;
   void compare(const Known& one, const Known& other);
   static void meet(const PageMap& one, const PageMap& other, Meeting& meeting);
-  static void meet(const Range& range, const PageMap& pages, Meeting& meeting);
-  static void meet(const Range& one, const Range& other, Meeting& meeting);
+  static void meet(const TouchedRange& range, const PageMap& pages, Meeting& meeting);
+  static void meet(const TouchedRange& one, const TouchedRange& other, Meeting& meeting);
   void report_race(const Known& one, const Known& other, const Meeting& meeting);
   void report_read_only(const Known& reader, const Known& writer, const Meeting& meeting);
   void keep(std::uint64_t operation);
@@ -92,10 +92,10 @@ class Operations {
 
   report::Report& report_;
   std::map<std::uint64_t, Known> known_;
-  std::map<std::uint64_t, Range> allocations_;  // by operations that have not begun
-  std::deque<std::uint64_t> kept_;              // operations with a footprint, oldest first
-  std::uint64_t oldest_kept_ = 0;               // no kept id is smaller
-  std::uint64_t early_ = 0;                     // launched programmatically
+  std::map<std::uint64_t, TouchedRange> allocations_;  // by operations that have not begun
+  std::deque<std::uint64_t> kept_;                     // operations with a footprint, oldest first
+  std::uint64_t oldest_kept_ = 0;                      // no kept id is smaller
+  std::uint64_t early_ = 0;                            // launched programmatically
   std::size_t kept_pages_ = 0;
 };
 

@@ -1,37 +1,14 @@
+// Who knows what in a block: lanes that meet at barriers and collectives.
+//
+// A warp has one state for all its lanes and, while they differ, one for each group of them; a meeting joins the states
+// of who arrives and adds the result to those of who goes on.
 #include "observers/order.hpp"
 
 #include <bit>
 
+#include "observers/order_lanes.hpp"
+
 namespace machine::checks {
-
-namespace {
-
-template <class T>
-void join_shared(std::shared_ptr<const T>& into, const std::shared_ptr<const T>& from) {
-  if (!from || into == from) return;
-  if (!into) return void(into = from);
-  auto joined = std::make_shared<T>(*into);
-  joined->join(*from);
-  into = std::move(joined);
-}
-
-// What a fence made ready, seen from outside the lanes that made it: their own accesses become part of it.
-Knowledge settled(const Fenced& fenced, unsigned w, Mask lanes) {
-  Knowledge known = fenced.known;
-  if (fenced.self != 0) known.own.add(Grain{w, lanes, fenced.self});
-  if (fenced.copied != 0) known.own.add(Grain{async_actor(w), lanes, fenced.copied});
-  return known;
-}
-
-template <class F>
-void each_lane(Mask lanes, F&& f) {
-  for (; lanes != 0; lanes &= lanes - 1) f(static_cast<unsigned>(std::countr_zero(lanes)));
-}
-
-// A grain of all living lanes stands for the warp: what exited lanes did before is done.
-Mask whole_if(Mask lanes, Mask alive) { return (alive & ~lanes) == 0 ? kFullMask : lanes; }
-
-}  // namespace
 
 void LaneState::begin(Stamp start) {
   now.own.upto.fill(start);
@@ -114,7 +91,7 @@ Relation BlockOrder::relation(unsigned w, unsigned lane, std::uint32_t block, un
 }
 
 // Joins `from`, the state of `lanes` of warp w, into what is not theirs alone.
-void BlockOrder::take(LaneState& into, const LaneState& from, unsigned w, Mask lanes) const {
+void BlockOrder::learn(LaneState& into, const LaneState& from, unsigned w, Mask lanes) const {
   into.now.join(from.now);
   if (from.copied != 0) into.now.own.add(Grain{async_actor(w), lanes, from.copied});
   join_shared(into.observed, from.observed);
@@ -143,7 +120,7 @@ void BlockOrder::fold(unsigned w) {
     const std::shared_ptr<LaneState> group = warp.lane[std::countr_zero(warp.split)];
     Mask members = 0;
     each_lane(warp.split, [&](unsigned l) { members |= warp.lane[l] == group ? Mask{1} << l : 0; });
-    take(warp.common, *group, w, members);
+    learn(warp.common, *group, w, members);
     each_lane(members, [&](unsigned l) { warp.lane[l].reset(); });
     warp.split &= ~members;
   }
@@ -151,20 +128,20 @@ void BlockOrder::fold(unsigned w) {
 
 void BlockOrder::collect(LaneState& meeting, unsigned w, Mask lanes) {
   WarpOrder& warp = warps_[w];
-  take(meeting, warp.common, w, whole_if(lanes, warp.alive));
+  learn(meeting, warp.common, w, whole_if(lanes, warp.alive));
   Mask rest = lanes & warp.split;
   while (rest != 0) {
     const std::shared_ptr<LaneState>& group = warp.lane[std::countr_zero(rest)];
     Mask members = 0;
     each_lane(rest, [&](unsigned l) { members |= warp.lane[l] == group ? Mask{1} << l : 0; });
-    take(meeting, *group, w, members);
+    learn(meeting, *group, w, members);
     rest &= ~members;
   }
   meeting.now.own.add(Grain{w, whole_if(lanes, warp.alive), ++warp.clock});
 }
 
 void BlockOrder::give(unsigned w, Mask lanes, Mask alive, const LaneState& meeting) {
-  each_state(w, lanes, alive, [&](LaneState& state, Mask members) { take(state, meeting, w, members); });
+  each_state(w, lanes, alive, [&](LaneState& state, Mask members) { learn(state, meeting, w, members); });
   warps_[w].warp_floor = warps_[w].common.now.own.upto[w];
 }
 
@@ -197,7 +174,7 @@ void BlockOrder::release(const BarrierRelease& barrier) {
     Stamp highest = 0;
     for (unsigned w = 0; w < warps_.size(); ++w) {
       fold(w);
-      take(meeting, warps_[w].common, w, kFullMask);
+      learn(meeting, warps_[w].common, w, kFullMask);
       highest = std::max(highest, warps_[w].clock);
     }
     ++highest;
@@ -219,166 +196,6 @@ void BlockOrder::release(const BarrierRelease& barrier) {
     if ((warps_[w].alive & ~barrier.waited[w]) == 0) fold(w);
     give(w, barrier.waited[w], warps_[w].alive, meeting);
   }
-}
-
-LaneState BlockOrder::effective(unsigned w, unsigned lane) const {
-  const WarpOrder& warp = warps_[w];
-  LaneState state = warp.common;
-  if ((warp.split >> lane & 1) == 0) return state;
-  const LaneState& own = *warp.lane[lane];
-  state.now.join(own.now);
-  state.copied = std::max(state.copied, own.copied);
-  join_shared(state.observed, own.observed);
-  join_shared(state.narrow, own.narrow);
-  for (unsigned width = 0; width < 2; ++width)
-    if (own.fenced[width]) {
-      Fenced joined = *own.fenced[width];
-      if (state.fenced[width]) {
-        joined.known.join(state.fenced[width]->known);
-        joined.self = std::max(joined.self, state.fenced[width]->self);
-        joined.copied = std::max(joined.copied, state.fenced[width]->copied);
-      }
-      state.fenced[width] = std::make_shared<const Fenced>(std::move(joined));
-    }
-  return state;
-}
-
-void BlockOrder::fence(unsigned w, Mask lanes, Mask alive, Scope scope) {
-  const Stamp self = ++warps_[w].clock;
-  const LaneState common = warps_[w].common;
-  const bool wide = width_of(scope) == kDeviceWide;
-  each_state(w, lanes, alive, [&](LaneState& state, Mask) {
-    // A lane's own state adds to the common one; what is fenced is both.
-    const auto acquire = [&](const std::shared_ptr<const Knowledge>& seen) {
-      if (seen) state.now.join(*seen);
-    };
-    acquire(common.observed), acquire(state.observed);
-    state.observed.reset();
-    if (wide) {
-      acquire(common.far), acquire(state.far), acquire(common.halfway), acquire(state.halfway);
-      state.halfway.reset();
-    } else {
-      join_shared(state.halfway, common.far), join_shared(state.halfway, state.far);
-    }
-    state.far.reset();
-    Knowledge known = state.now;
-    known.join(common.now);
-    auto fenced = std::make_shared<const Fenced>(Fenced{std::move(known), self, std::max(state.copied, common.copied)});
-    state.fenced[kBlockWide] = fenced;
-    if (wide) state.fenced[kDeviceWide] = fenced;
-  });
-  warps_[w].warp_floor = warps_[w].common.now.own.upto[w];
-}
-
-bool BlockOrder::has_fenced(unsigned w, Mask lanes) const {
-  const WarpOrder& warp = warps_[w];
-  if (warp.common.fenced[kBlockWide]) return true;
-  bool any = false;
-  each_lane(lanes & warp.split, [&](unsigned l) { any |= warp.lane[l]->fenced[kBlockWide] != nullptr; });
-  return any;
-}
-
-BlocksPtr BlockOrder::publication(unsigned w, unsigned lane, bool release, Width width) {
-  const LaneState state = effective(w, lane);
-  if (release) {
-    Knowledge known = state.now;
-    known.own.add(Grain{w, Mask{1} << lane, warps_[w].clock + 1});
-    if (state.copied != 0) known.own.add(Grain{async_actor(w), Mask{1} << lane, state.copied});
-    return known.published(block_);
-  }
-  if (!state.fenced[width]) return nullptr;
-  return settled(*state.fenced[width], w, Mask{1} << lane).published(block_);
-}
-
-void BlockOrder::observe(unsigned w, Mask lanes, const BlocksPtr& seen, bool acquire, Source source) {
-  if (!seen) return;
-  each_state(w, lanes, warps_[w].alive, [&](LaneState& state, Mask) {
-    if (acquire && source != Source::out_of_reach) {
-      if (state.learned == seen) return;
-      state.learned = seen;
-      return state.now.learn(seen, block_);
-    }
-    auto& place = source == Source::own_block     ? state.observed
-                  : source == Source::other_block ? state.far
-                                                  : state.narrow;
-    Knowledge known = place ? *place : Knowledge{};
-    known.learn(seen, block_);
-    place = std::make_shared<const Knowledge>(std::move(known));
-  });
-  warps_[w].warp_floor = warps_[w].common.now.own.upto[w];
-}
-
-void BlockOrder::mbarrier(unsigned w, Mask alive, const MbarrierEvent& event) {
-  WarpOrder& warp = warps_[w];
-  warp.alive = alive;
-  const bool arrives = event.op == MbarrierOp::arrive || event.op == MbarrierOp::arrive_drop ||
-                       event.op == MbarrierOp::arrive_expect_tx || event.op == MbarrierOp::async_arrive;
-  if (event.op == MbarrierOp::init) {
-    each_lane(event.lanes,
-              [&](unsigned l) { phases_.erase(event.address[l]), mbarrier_sources_.erase(event.address[l]); });
-    return;
-  }
-  if (!arrives && event.op != MbarrierOp::test) return;
-  if (event.phase == nullptr || event.order == Order::relaxed) return;
-  const Stamp own = event.op == MbarrierOp::async_arrive ? ++warp.async_clock : ++warp.clock;
-  Mask rest = event.lanes;
-  while (rest != 0) {  // lanes at one barrier and phase, together
-    const unsigned first = static_cast<unsigned>(std::countr_zero(rest));
-    Mask same = 0;
-    each_lane(rest, [&](unsigned l) {
-      if (event.address[l] == event.address[first] && event.phase[l] == event.phase[first]) same |= Mask{1} << l;
-    });
-    rest &= ~same;
-    auto& phases = phases_[event.address[first]];
-    Knowledge& phase = phases[event.phase[first]];
-    if (event.op == MbarrierOp::async_arrive) {
-      phase.own.add(Grain{async_actor(w), whole_if(same, alive), own});
-    } else if (arrives) {
-      phase.join(warp.common.now);
-      Stamp copied = warp.common.copied;
-      each_lane(same & warp.split, [&](unsigned l) {
-        phase.join(warp.lane[l]->now);
-        if (warp.lane[l]->copied > copied) phase.own.add(Grain{async_actor(w), Mask{1} << l, warp.lane[l]->copied});
-      });
-      if (copied != 0) phase.own.add(Grain{async_actor(w), whole_if(same, alive), copied});
-      phase.own.add(Grain{w, whole_if(same, alive), own});
-    } else {
-      if (const auto source = mbarrier_sources_.find(event.address[first]); source != mbarrier_sources_.end())
-        phase.own.add(Completion{source->second, static_cast<Stamp>(event.phase[first] + 1)});
-      const Knowledge seen = phase;
-      each_state(w, same, alive, [&](LaneState& state, Mask) { state.now.join(seen); });
-    }
-    if (phases.size() > 8) {
-      const std::uint64_t current = event.phase[first];
-      std::erase_if(phases, [&](const auto& entry) { return entry.first + 4 < current; });
-    }
-  }
-  warp.warp_floor = warp.common.now.own.upto[w];
-}
-
-void BlockOrder::async_commit(unsigned w, Mask lanes) {
-  WarpOrder& warp = warps_[w];
-  warp.commits.push_back({lanes, ++warp.async_clock});
-}
-
-void BlockOrder::async_wait(unsigned w, Mask lanes, Mask alive, std::uint32_t groups_left) {
-  WarpOrder& warp = warps_[w];
-  // For each lane the newest commit that has at least `groups_left` of its own commits after it.
-  Mask rest = lanes;
-  std::array<std::uint32_t, 32> later{};
-  for (std::size_t i = warp.commits.size(); i-- > 0 && rest != 0;) {
-    Mask done = 0;
-    each_lane(warp.commits[i].lanes & rest, [&](unsigned l) { done |= later[l]++ >= groups_left ? Mask{1} << l : 0; });
-    if (done == 0) continue;
-    const Stamp upto = warp.commits[i].upto;
-    each_state(w, done, alive, [&](LaneState& state, Mask) { state.copied = std::max(state.copied, upto); });
-    rest &= ~done;
-    if ((alive & ~done) == 0) warp.commits.erase(warp.commits.begin(), warp.commits.begin() + static_cast<long>(i));
-  }
-}
-
-void BlockOrder::async_landed(unsigned w, Mask lanes, Mask alive, Stamp stamp) {
-  each_state(w, lanes, alive, [&](LaneState& state, Mask) { state.copied = std::max(state.copied, stamp + 1); });
 }
 
 }  // namespace machine::checks

@@ -139,7 +139,8 @@ class BlockOrder {
   template <class F>
   void each_state(unsigned w, Mask lanes, Mask alive, F&& f);
   LaneState effective(unsigned w, unsigned lane) const;
-  void take(LaneState& into, const LaneState& from, unsigned w, Mask lanes) const;
+  void bring(Knowledge& phase, unsigned warp, Mask lanes, Mask alive, Stamp own) const;
+  void learn(LaneState& into, const LaneState& from, unsigned w, Mask lanes) const;
   void fold(unsigned w);
   void collect(LaneState& meeting, unsigned w, Mask lanes);
   void give(unsigned w, Mask lanes, Mask alive, const LaneState& meeting);

@@ -1,4 +1,7 @@
 // The part of bulk copies in the order of a block: what completes them, and what fences of their proxy carry.
+//
+// Each mbarrier, and each thread's groups, is a source of completions with a count; a copy is complete for whoever
+// knows the count that its bytes fell in.
 #include "observers/order.hpp"
 
 namespace machine::checks {

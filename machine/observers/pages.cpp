@@ -51,11 +51,11 @@ PageMap::~PageMap() {
   Tables& t = *tables_;
   for (Page* page : t.pages) page->clear();
   t.pages.insert(t.pages.end(), t.spare.begin(), t.spare.end());
-  Pool<Page>::instance().give(t.pages);
+  Pool<Page>::instance().release(t.pages);
   t.pages.clear(), t.spare.clear();
   if (t.by_number.size() > kKeptPlaces) t.by_number = {};
   std::fill(t.by_number.begin(), t.by_number.end(), Tables::Place{});
-  Pool<Tables>::instance().give({tables_});
+  Pool<Tables>::instance().release({tables_});
 }
 
 std::size_t PageMap::place(std::uint64_t number) const {
@@ -72,9 +72,9 @@ Page* PageMap::find(std::uint64_t number) const {
 Page& PageMap::find_or_make(std::uint64_t address) {
   const std::uint64_t number = address >> kPageShift;
   if (Page* known = find(number)) return *known;
-  if (!tables_) tables_ = Pool<Tables>::instance().take();
+  if (!tables_) tables_ = Pool<Tables>::instance().acquire();
   auto& spare = tables_->spare;
-  if (spare.empty()) Pool<Page>::instance().take(spare, std::clamp<std::size_t>(size(), 4, 64));
+  if (spare.empty()) Pool<Page>::instance().acquire(spare, std::clamp<std::size_t>(size(), 4, 64));
   Page* page = spare.back();
   spare.pop_back();
   page->number = number;
@@ -86,7 +86,7 @@ Page& PageMap::find_or_make(std::uint64_t address) {
 }
 
 void PageMap::insert(Page* page) {
-  if (!tables_) tables_ = Pool<Tables>::instance().take();
+  if (!tables_) tables_ = Pool<Tables>::instance().acquire();
   Tables& t = *tables_;
   t.pages.push_back(page);
   if (t.pages.size() * 2 <= t.by_number.size()) {

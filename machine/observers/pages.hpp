@@ -88,7 +88,7 @@ class PageMap {
     };
     std::vector<Place> by_number;  // open addressing, a power of two long, at most half full
     std::vector<Page*> pages;
-    std::vector<Page*> spare;  // taken from the pool, not used yet
+    std::vector<Page*> spare;  // from the pool, not used yet
   };
   static std::size_t recent_place(std::uint64_t number) { return (number ^ number >> 6) % 64; }
   Page& find_or_make(std::uint64_t address);

@@ -1,4 +1,4 @@
-// A PTX statement taken apart, for analyses of a kernel's text.
+// A PTX statement and its parts, for analyses of a kernel's text.
 #pragma once
 
 #include <cctype>

@@ -1,3 +1,7 @@
+// Accesses to global memory, marked and remembered.
+//
+// Where blocks run one after another, an access is marked in bits and written down (access_log.hpp); the first conflict
+// of marks replays what was written down into the lines, and from then on each access is compared there at once.
 #include "observers/race_global.hpp"
 
 #include <algorithm>
@@ -57,9 +61,9 @@ GlobalRaces::GlobalRaces(const LaunchInfo& launch, RaceReport& report, PageMap& 
 void GlobalRaces::finish() {
   settle();
   exposed_.clear();
-  Pool<Sheet>::instance().give(sheets_);
+  Pool<Sheet>::instance().release(sheets_);
   sheets_.clear();
-  if (log_) Pool<AccessLog>::instance().give({log_});
+  if (log_) Pool<AccessLog>::instance().release({log_});
   log_ = nullptr;
 }
 
@@ -101,16 +105,16 @@ void GlobalRaces::access(BlockOrder& order, Locks::Held& held, const WarpPoint& 
     listen(a);
     if (a.order == Order::release || a.order == Order::acq_rel) released(order, point.warp, a.lanes, a.scope);
     entry.sequence = ++sequence_;
-    take(order, point.warp, a, entry);
+    record(order, point.warp, a, entry);
     locks_.strong_access(held, order, report_, launch_, point, a);
     return;
   }
   if (held.empty()) [[likely]]
-    return take(order, point.warp, a, entry);
+    return record(order, point.warp, a, entry);
   for (Mask rest = a.lanes; rest != 0;) {
     const Locks::Part part = Locks::part_of(held, order, point.warp, rest);
     entry.section = part.section, entry.unfenced = !part.fenced;
-    take(order, point.warp, part.lanes == a.lanes ? a : narrowed(a, part.lanes), entry);
+    record(order, point.warp, part.lanes == a.lanes ? a : narrowed(a, part.lanes), entry);
     rest &= ~part.lanes;
   }
 }
@@ -138,18 +142,18 @@ void GlobalRaces::async_access(const BlockOrder& order, const WarpPoint& point, 
   entry.pc = point.pc;
   entry.touch = touch;
   if (strong(touch)) entry.sequence = ++sequence_, entry.value_bytes = value_bytes;
-  take(order, point.warp, a, entry);
+  record(order, point.warp, a, entry);
 }
 
-void GlobalRaces::take(const BlockOrder& order, unsigned warp, const Access& a, const Entry& entry) {
+void GlobalRaces::record(const BlockOrder& order, unsigned warp, const Access& a, const Entry& entry) {
   const bool met = mark(warp, a, entry);
   if (apart_ && !met && !strong(entry.touch)) return write_down(order, warp, a, entry);
   if (apart_) replay(order);
   report_.next_access();
-  told_ = false;
+  reported_ = false;
   compare_and_remember(order, warp, a, entry);
   // What it met was forgotten since, as is done with what lies before a barrier.
-  if (entry.read_only && met && !told_) {
+  if (entry.read_only && met && !reported_) {
     const unsigned lane = a.first_lane();
     const std::uint64_t address = a.address[lane];
     report_.read_only({entry.block, warp, lane, entry.pc, entry.touch}, nullptr, address,
@@ -157,7 +161,7 @@ void GlobalRaces::take(const BlockOrder& order, unsigned warp, const Access& a, 
   }
 }
 
-// Marks what the access touches. Whether the running block had marked any of it in a way that conflicts.
+// Marks what the access touches. Whether the running block had marked any of it such that it conflicts.
 bool GlobalRaces::mark(unsigned warp, const Access& a, const Entry& entry) {
   const bool writing = writes(entry.touch);
   const Deed deed = deed_of(entry.touch);
@@ -203,7 +207,7 @@ bool GlobalRaces::mark(unsigned warp, const Access& a, const Entry& entry) {
 
 Sheet& GlobalRaces::sheet_of(Page& page) {
   if (page.sheet) return *page.sheet;
-  if (sheets_.empty()) Pool<Sheet>::instance().take(sheets_, 8);
+  if (sheets_.empty()) Pool<Sheet>::instance().acquire(sheets_, 8);
   page.sheet = sheets_.back();
   sheets_.pop_back();
   open_.push_back(&page);
@@ -211,7 +215,7 @@ Sheet& GlobalRaces::sheet_of(Page& page) {
 }
 
 void GlobalRaces::write_down(const BlockOrder& order, unsigned warp, const Access& a, const Entry& entry) {
-  if (!log_) log_ = Pool<AccessLog>::instance().take();
+  if (!log_) log_ = Pool<AccessLog>::instance().acquire();
   AccessLog& log = *log_;
   log.append(a, warp, entry.pc, entry.touch, entry.stamp);
   if (!log.full()) return;
@@ -251,134 +255,6 @@ void GlobalRaces::settle() {
     page->sheet = nullptr;
   }
   open_.clear();
-}
-
-void GlobalRaces::compare_and_remember(const BlockOrder& order, unsigned warp, const Access& a, Entry entry) {
-  if (a.shape == Shape::uniform && !writes(entry.touch)) {
-    entry.affine = false;
-    entry.lanes = a.lanes;
-    return run(order, warp, a.address[a.first_lane()], a.width, entry, &a);
-  }
-  const unsigned shift = static_cast<unsigned>(std::countr_zero(a.width));
-  a.for_each_run([&](std::uint64_t address, std::uint64_t bytes, Mask lanes) {
-    const unsigned first = static_cast<unsigned>(std::countr_zero(lanes));
-    const bool consecutive = ((lanes >> first) & ((lanes >> first) + 1)) == 0;
-    if (consecutive && std::has_single_bit(a.width) && address % a.width == 0) {
-      entry.affine = true;
-      entry.shift = static_cast<std::uint8_t>(shift);
-      entry.lane0 = static_cast<std::int8_t>(first);
-      return run(order, warp, address, bytes, entry, &a);
-    }
-    entry.affine = false;
-    for (Mask rest = lanes; rest != 0; rest &= rest - 1, address += a.width) {
-      entry.lanes = rest & -rest;
-      run(order, warp, address, a.width, entry, &a);
-    }
-  });
-}
-
-// Cuts a run of memory into lines. entry.lane0 is the lane at `address`.
-void GlobalRaces::run(const BlockOrder& order, unsigned warp, std::uint64_t address, std::uint64_t bytes, Entry entry,
-                      const Access* access) {
-  const int first_lane = entry.lane0;
-  const std::uint64_t start = address, end = address + bytes;
-  while (address < end) {
-    const std::uint64_t line_address = address & ~(kLineBytes - 1);
-    const unsigned offset = static_cast<unsigned>(address - line_address);
-    const unsigned count = static_cast<unsigned>(std::min(end, line_address + kLineBytes) - address);
-    entry.bytes = bytes_mask(offset, count);
-    if (entry.affine)
-      entry.lane0 = static_cast<std::int8_t>(first_lane + static_cast<int>((address - start) >> entry.shift) -
-                                             static_cast<int>(offset >> entry.shift));
-    touch(order, warp, sheet_of(pages_.at(address)).line(address), line_address, entry, access);
-    address += count;
-  }
-}
-
-void GlobalRaces::remember(const BlockOrder& order, unsigned warp, Line& line, const Entry& entry) {
-  line.touched |= static_cast<std::uint8_t>(1u << static_cast<unsigned>(entry.touch));
-  const bool plain_write = entry.touch == Touch::write;
-  const Stamp floor = order.warp(warp).barrier_floor;
-  Entry* place = nullptr;
-  // A plain write is the last word on its bytes. A read or atomic replaces what it certainly comes after.
-  const auto superseded = [&](Entry& e) {
-    if (plain_write) {
-      e.bytes &= ~entry.bytes;
-      return e.bytes == 0;
-    }
-    if ((e.bytes & ~entry.bytes) != 0 || e.block != entry.block || e.touch != entry.touch ||
-        e.read_only != entry.read_only || e.value_bytes != entry.value_bytes)
-      return false;
-    return (!async(e.touch) && e.stamp < floor) || (e.warps == entry.warps && e.same_threads(entry));
-  };
-  const auto merges = [&](Entry& e) {
-    return entry.touch == Touch::read && e.touch == Touch::read && e.block == entry.block && e.stamp == entry.stamp &&
-           e.pc == entry.pc && e.bytes == entry.bytes && e.read_only == entry.read_only && e.section == entry.section &&
-           e.same_threads(entry);
-  };
-  if (line.first.bytes != 0) {
-    if (merges(line.first)) return void(line.first.warps |= entry.warps);
-    if (superseded(line.first)) line.first.bytes = 0, place = &line.first;
-  } else {
-    place = &line.first;
-  }
-  if (line.more) {
-    auto& more = *line.more;
-    if (entry.touch == Touch::read)
-      for (std::size_t i = more.size(), left = 16; i-- > 0 && left > 0; --left)
-        if (merges(more[i])) return void(more[i].warps |= entry.warps);
-    if (plain_write || more.size() < 64) std::erase_if(more, superseded);
-    if (more.empty()) line.more.reset();
-  }
-  if (plain_write && !line.more && place) line.touched = 1u << static_cast<unsigned>(entry.touch);
-  if (place) return void(*place = entry);
-  if (!line.more) line.more = std::make_unique<std::vector<Entry>>();
-  line.more->push_back(entry);
-  if (line.more->size() >= line.prune_at) {
-    prune(line, entry.block);
-    line.prune_at = std::max<std::uint32_t>(8, 2 * static_cast<std::uint32_t>(line.more->size()));
-  }
-}
-
-// Keeps a list of readers short. Where blocks cannot talk to each other, two foreign readers of a byte say all that any
-// number would; where they can, a later read of the same threads replaces an earlier one.
-void GlobalRaces::prune(Line& line, std::uint32_t block) {
-  auto& more = *line.more;
-  if (!launch_.communicates) {
-    std::uint32_t known[2] = {};
-    Bytes cover[2] = {};
-    unsigned blocks = 0;
-    std::erase_if(more, [&](const Entry& e) {
-      if (e.touch != Touch::read || e.block == block) return false;
-      unsigned i = 0;
-      while (i < blocks && known[i] != e.block) ++i;
-      if (i == blocks && blocks < 2) known[blocks++] = e.block;
-      if (i >= 2) return (e.bytes & ~(cover[0] & cover[1])) == 0;
-      cover[i] |= e.bytes;
-      return false;
-    });
-    return;
-  }
-  std::vector<Entry> kept;
-  std::vector<std::size_t> order(more.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return std::tuple(more[a].block, more[a].warps, more[a].touch) <
-           std::tuple(more[b].block, more[b].warps, more[b].touch);
-  });
-  for (std::size_t i : order) {
-    const Entry& e = more[i];
-    if (!kept.empty()) {
-      Entry& last = kept.back();
-      if (last.block == e.block && last.warps == e.warps && last.touch == e.touch && last.same_threads(e) &&
-          (last.bytes & ~e.bytes) == 0 && last.stamp <= e.stamp && last.read_only == e.read_only) {
-        last = e;
-        continue;
-      }
-    }
-    kept.push_back(e);
-  }
-  more = std::move(kept);
 }
 
 }  // namespace machine::checks

@@ -64,7 +64,7 @@ class GlobalRaces {
     order,        // volatile ones of two blocks, which may be ordered by what reaches one block only
   };
 
-  void take(const BlockOrder& order, unsigned warp, const Access& access, const Entry& entry);
+  void record(const BlockOrder& order, unsigned warp, const Access& access, const Entry& entry);
   bool mark(unsigned warp, const Access& access, const Entry& entry);
   void listen(const Access& access);
   Touch traced(Touch touch) const;
@@ -101,7 +101,7 @@ class GlobalRaces {
   bool blocks_meet_ = false;
   bool asked_host_ = false;     // a volatile or relaxed read has looked at system scope
   bool heard_host_ = false;     // and an acquire at that scope has followed: what comes now is in step with the host
-  bool told_ = false;           // something was said of the access at hand
+  bool reported_ = false;       // something was said of the access at hand
   std::vector<Page*> exposed_;  // memory of the host with writes that no release at system scope has followed
   std::uint32_t sequence_ = 0;
   Locks locks_;

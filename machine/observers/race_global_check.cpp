@@ -1,4 +1,7 @@
 // What an access to global memory meets in the lines: earlier accesses that conflict with it.
+//
+// Of each entry that shares bytes with the access, the lanes that conflict are compared by what the thread knows of the
+// other's clock (order.hpp); the weaker relations (one-sided fences, block scope, lockstep) become warnings.
 #include <algorithm>
 
 #include "memory/address_space.hpp"
@@ -129,7 +132,7 @@ void GlobalRaces::compare(const BlockOrder& order, unsigned warp, const Line& li
                                                                              : conflict_of(relation, now, then, same);
         report_.race(order, now, then, earlier.stamp, relation, conflict, Space::global, address,
                      AddressSpace::instance().find(address));
-        told_ = true;
+        reported_ = true;
         if (!is_warning(conflict)) break;
       }
     }
@@ -167,13 +170,13 @@ void GlobalRaces::compare_read_only(const BlockOrder& order, unsigned warp, std:
       const Party before{earlier.block, by, by_lane, earlier.pc, earlier.touch};
       report_.read_only({entry.block, warp, lane, entry.pc, entry.touch}, &before, address,
                         AddressSpace::instance().find(address));
-      told_ = true;
+      reported_ = true;
       return;
     }
   }
 }
 
-// Two accesses of sections of one lock, in order as run. The blocks may take the lock in the other order.
+// Two accesses of sections of one lock, in order as run. The blocks may acquire the lock in the other order.
 void GlobalRaces::compare_in_section(const Party& now, const Party& before, const Entry& entry, const Entry& earlier,
                                      const BlockOrder& order, std::uint64_t address) {
   if (earlier.unfenced)

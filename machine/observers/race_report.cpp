@@ -1,3 +1,4 @@
+// The words of a race: which rule it breaks, who the two are, and what would order them.
 #include "observers/race_report.hpp"
 
 #include "memory/address_space.hpp"

@@ -29,7 +29,7 @@ enum class Conflict : std::uint8_t {
   race,
   same_value,     // both write, and wrote the same
   one_sided,      // ordered but for a fence of the reader
-  not_released,   // in order as run, but not where blocks take a lock in the other one
+  not_released,   // in order as run, but not where blocks acquire a lock in the other one
   volatile_data,  // volatile stores of different values, or one and an exchange that is a store
   met,            // a write after another lane's read, with nothing but a collective of the warp between them
   mixed_width,    // atomics of different widths

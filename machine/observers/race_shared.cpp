@@ -1,3 +1,7 @@
+// Accesses to the shared memory of a block, checked and recorded.
+//
+// From the cheapest path to the dearest: a line that nobody has touched since the last barrier of the block is only
+// recorded; a read is only written down; the rest is compared with the planes, piece by piece.
 #include "observers/race_shared.hpp"
 
 #include <algorithm>

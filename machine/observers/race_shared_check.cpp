@@ -1,4 +1,7 @@
 // What an access to shared memory meets in the planes: earlier writes and reads that are not ordered before it.
+//
+// A vector loop over the cells of a piece asks whether any stamp is not yet known to the warp; only then are the cells
+// gone through one by one, by lane, for the gravest conflict.
 #include "observers/race_shared.hpp"
 
 #include "observers/same_value.hpp"
@@ -73,7 +76,7 @@ bool SharedRaces::seen_since_barrier(const BlockOrder& order, const Piece& at, c
 }
 
 // One cell, exactly: every lane that made the earlier access against every lane that makes this one. Of several
-// conflicts the gravest is told.
+// conflicts the gravest is reported.
 void SharedRaces::judge(const BlockOrder& order, RaceReport& report, const Piece& at, const Who& who,
                         std::uint32_t cell, unsigned actor, Mask by_lanes, Mask fresh, Stamp stamp, std::uint32_t pc,
                         std::uint32_t flags) {

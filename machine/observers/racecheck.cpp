@@ -43,12 +43,12 @@ void Racecheck::chunk_end() {
   global_races_.finish();
   // A grid with many blocks at a time does not keep the shadows of all of them.
   for (std::size_t i = kKeptStates; i < states_.size(); ++i) *states_[i] = {};
-  Pool<BlockState>::instance().give(states_);
+  Pool<BlockState>::instance().release(states_);
   states_.clear();
 }
 
 void Racecheck::block_begin(const BlockInfo& block) {
-  if (states_.size() <= block.slot) Pool<BlockState>::instance().take(states_, block.slot + 1 - states_.size());
+  if (states_.size() <= block.slot) Pool<BlockState>::instance().acquire(states_, block.slot + 1 - states_.size());
   BlockState& state = *states_[block.slot];
   block.state = &state;
   state.waited = 0;

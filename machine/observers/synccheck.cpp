@@ -78,7 +78,7 @@ Words words_of(Fault fault) {
 std::string_view check_of(Fault fault) { return words_of(fault).check; }
 
 void report_fault(Sink& sink, const LaunchInfo& launch, const WarpPoint& point, const FaultEvent& event) {
-  // A full mask over a partial warp is everywhere and works; a shuffle that reads such a lane is told as its own fault.
+  // A full mask over a partial warp is everywhere and works; a shuffle that reads such a lane is a fault of its own.
   if (event.fault == Fault::mask_names_exited) return;
   const Words words = words_of(event.fault);
   if (!sink.first({400 + static_cast<std::uint32_t>(event.fault), point.pc, event.other ? event.other->pc : 0, 0}))

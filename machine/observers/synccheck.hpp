@@ -5,7 +5,7 @@
 
 namespace machine::checks {
 
-// Execution finds these faults; there is nothing to observe, but values of lanes that took no part are followed.
+// Execution finds these faults; there is nothing to observe, but values of lanes outside a collective are followed.
 class Synccheck : public ChunkCheck {
  public:
   static constexpr Following kFollowing = Following::registers;
@@ -15,7 +15,7 @@ class Synccheck : public ChunkCheck {
 // The check that a fault belongs to; "launch": whatever is checked.
 std::string_view check_of(Fault fault);
 
-// Puts the fault down; nothing for the faults that another check has already told.
+// Records the fault; nothing for those that another check has already reported.
 void report_fault(Sink& sink, const LaunchInfo& launch, const WarpPoint& point, const FaultEvent& event);
 
 }  // namespace machine::checks

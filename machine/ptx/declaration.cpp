@@ -4,7 +4,7 @@
 
 namespace machine {
 
-Declaration parse_declarator(Text& text, const Declaration& first) {
+Declaration parse_declarator(Scanner& text, const Declaration& first) {
   Declaration d = first;
   d.is_array = d.open_array = false;
   d.count_range = 0;
@@ -17,13 +17,13 @@ Declaration parse_declarator(Text& text, const Declaration& first) {
     if (!parse_number(word, n) || n.kind != Number::integer) text.fail("bad size '" + std::string(word) + "'");
     return n.bits;
   };
-  if (text.take('<')) {
+  if (text.accept('<')) {
     d.count_range = static_cast<std::uint32_t>(number());
     text.expect('>');
   }
-  while (text.take('[')) {
+  while (text.accept('[')) {
     d.is_array = true;
-    if (text.take(']')) {
+    if (text.accept(']')) {
       d.open_array = true;
       elements = 0;
       continue;
@@ -40,7 +40,7 @@ Declaration parse_declarator(Text& text, const Declaration& first) {
   return d;
 }
 
-Declaration parse_declaration(Text& text) {
+Declaration parse_declaration(Scanner& text) {
   Declaration d;
   for (;;) {
     const auto word = text.word();
@@ -71,8 +71,8 @@ Declaration parse_declaration(Text& text) {
         if (attribute == ".managed") d.managed = true;
         if (attribute != ".managed" && attribute != ".unified")
           text.fail("unknown attribute '" + std::string(attribute) + "'");
-        if (text.take('(')) text.until(')'), text.expect(')');
-        if (!text.take(',')) break;
+        if (text.accept('(')) text.until(')'), text.expect(')');
+        if (!text.accept(',')) break;
       }
       text.expect(')');
     } else {

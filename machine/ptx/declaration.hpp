@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "exec/types.hpp"
-#include "ptx/text.hpp"
+#include "ptx/scanner.hpp"
 
 namespace machine {
 
@@ -21,8 +21,8 @@ struct Declaration {
 };
 
 // Reads up to the name and its dimensions; the cursor is left before '=', ',' , ')' or ';'.
-Declaration parse_declaration(Text& text);
+Declaration parse_declaration(Scanner& text);
 // The next declarator of a list that shares type and alignment with `first`.
-Declaration parse_declarator(Text& text, const Declaration& first);
+Declaration parse_declarator(Scanner& text, const Declaration& first);
 
 }  // namespace machine

@@ -1,18 +1,14 @@
 // Statements: labels, directives, instructions, and the text of their operands.
+//
+// One pass over the body, statement by statement. An instruction is split into mnemonic, modifiers and operands, which
+// the family's decode function consumes; guards become a mask in front of the handler.
 #include "ptx/decoder.hpp"
 
 #include <cstring>
 
 #include "exec/kernel.hpp"
-#include "ptx/declaration.hpp"
 
 namespace machine {
-namespace {
-
-std::uint32_t round_up(std::uint32_t value, std::uint32_t to) { return (value + to - 1) / to * to; }
-
-}  // namespace
-
 Decoder::Decoder(const ModuleText& m, Program& p, Function& f, const Options& o, const FrameLayout* layout,
                  bool following)
     : module(m),
@@ -38,42 +34,42 @@ void Decoder::refuse_type(Type t) const { fail("type '." + std::string(name_of(t
 
 // How many instructions write each register. The destination stands first; names that stand first without being
 // written (st, bra) only make the count too high, which is harmless.
-void Decoder::find_definitions(Text body) {
+void Decoder::find_definitions(Scanner body) {
   LinearAddresses addresses;
   while (!body.done()) {
-    if (body.take('{') || body.take('}') || body.take(';')) continue;
-    if (body.take('@')) {
-      body.take('!');
+    if (body.accept('{') || body.accept('}') || body.accept(';')) continue;
+    if (body.accept('@')) {
+      body.accept('!');
       body.word();
     }
     const auto word = body.word();
     if (word.empty()) body.fail(std::string("unexpected '") + body.raw() + "'");
     if (body.peek() == ':') {
-      body.take(':');
+      body.accept(':');
       continue;
     }
     if (word == ".loc") {
       // up to three numbers, then optional attributes; ends where the next statement begins
       for (int k = 0; k < 3; ++k) body.word();
-      while (body.take(',')) {
+      while (body.accept(',')) {
         const bool name = body.word() == "function_name";
         body.word();
-        if (name && body.take('+')) body.word();
+        if (name && body.accept('+')) body.word();
         if (!name) body.word(), body.word();
       }
       continue;
     }
     if (word[0] != '.') {
-      const auto operands = Text(body).until(';');
+      const auto operands = Scanner(body).until(';');
       addresses.look_at(word, operands);
       guesses_.look_at(word, operands);
       times_.look_at(word, operands);
-      if (body.take('{')) {
+      if (body.accept('{')) {
         do ++definitions_[register_of(body.word())];
-        while (body.take(','));
+        while (body.accept(','));
       } else if (body.peek() != '(' && body.peek() != '[') {
         do ++definitions_[register_of(body.word())];
-        while (body.take('|'));
+        while (body.accept('|'));
       }
     }
     body.until(';');
@@ -84,7 +80,7 @@ void Decoder::find_definitions(Text body) {
   program.stores.strides |= addresses.strides();
 }
 
-void Decoder::run(Text body) {
+void Decoder::run(Scanner body) {
   find_definitions(body);
   open_scope();
   // Parameters are names like any other.
@@ -102,30 +98,30 @@ void Decoder::run(Text body) {
   finish();
 }
 
-void Decoder::statement(Text& text) {
+void Decoder::statement(Scanner& text) {
   opcode_ = {};
   const char c = text.peek();
   line_ = text.line();
   if (c == '{') {
-    text.take('{');
+    text.accept('{');
     open_scope();
     return;
   }
   if (c == '}') {
-    text.take('}');
+    text.accept('}');
     if (scopes_.size() == 1) text.fail("unexpected '}'");
     close_scope();
     return;
   }
   if (c == ';') {
-    text.take(';');
+    text.accept(';');
     return;
   }
   Operand guard;
   bool guarded = false;
-  if (text.take('@')) {
+  if (text.accept('@')) {
     guarded = true;
-    guard.negated = text.take('!');
+    guard.negated = text.accept('!');
     guard.kind = Operand::name;
     guard.text = text.word();
   }
@@ -136,13 +132,13 @@ void Decoder::statement(Text& text) {
     return;
   }
   if (!guarded && text.peek() == ':') {
-    text.take(':');
+    text.accept(':');
     if (text.peek() == '.') {
       const auto kind = text.word();
       if (kind == ".branchtargets") {
         auto& list = scopes_.back().targets[word];
         do list.push_back(text.word());
-        while (text.take(','));
+        while (text.accept(','));
         text.expect(';');
         return;
       }
@@ -153,7 +149,7 @@ void Decoder::statement(Text& text) {
       if (kind == ".calltargets") {
         CallForm& form = scopes_.back().calls[word] = {true, {}, {}};
         do form.names.push_back(text.word());
-        while (text.take(','));
+        while (text.accept(','));
         text.expect(';');
         return;
       }
@@ -167,131 +163,11 @@ void Decoder::statement(Text& text) {
   instruction(text, word, guarded ? &guard : nullptr);
 }
 
-void Decoder::directive(Text& text, std::string_view word) {
-  if (word == ".loc") return location(text);
-  if (word == ".reg") return declare_registers(text);
-  if (word == ".local" || word == ".shared" || word == ".param") return declare_memory(text, word);
-  if (word == ".pragma") {
-    text.string();
-    text.expect(';');
-    return;
-  }
-  if (word == ".maxntid" || word == ".minnctapersm" || word == ".reqntid" || word == ".maxnreg")
-    text.fail("'" + std::string(word) + "' inside a body");
-  text.fail("kernel '" + program.kernel + "': unknown directive '" + std::string(word) + "'");
-}
-
-void Decoder::location(Text& text) {
-  auto number = [&] {
-    Number n;
-    const auto word = text.word();
-    if (!parse_number(word, n)) text.fail("bad .loc number '" + std::string(word) + "'");
-    return static_cast<std::uint32_t>(n.bits);
-  };
-  SourcePosition position;
-  position.file = number();
-  position.line = number();
-  const auto column = number();
-  while (text.take(',')) {
-    const auto word = text.word();
-    if (word == "function_name") {
-      position.function = text.word();
-      if (text.take('+')) number();
-    } else if (word == "inlined_at") {
-      const auto file = number();
-      const auto line = number();
-      const auto col = number();
-      // The call site is the position last seen with these numbers, which may be inlined itself.
-      auto found = program.position_index.find({file, line, col});
-      if (found != program.position_index.end()) {
-        position.inlined_at = found->second;
-      } else {
-        program.positions.push_back({file, line, 0, {}});
-        position.inlined_at = static_cast<std::uint32_t>(program.positions.size() - 1);
-      }
-    } else {
-      text.fail("unknown .loc attribute '" + std::string(word) + "'");
-    }
-  }
-  // Code that the compiler joined or made up has line 0; the line before it says more than none.
-  if (position.line == 0) return;
-  program.positions.push_back(position);
-  location_ = static_cast<std::uint32_t>(program.positions.size() - 1);
-  program.position_index[{position.file, position.line, column}] = location_;
-}
-
-void Decoder::declare_registers(Text& text) {
-  Declaration first;
-  bool more = false;
-  do {
-    const auto d = more ? parse_declarator(text, first) : parse_declaration(text);
-    first = d;
-    more = true;
-    const unsigned bytes = bytes_of(d.type);
-    if (d.vector != 1 || d.is_array) text.fail("vector registers are not supported");
-    if (d.count_range != 0) {
-      scopes_.back().ranges.push_back({d.name, d.count_range, d.type});
-    } else {
-      Variable v;
-      v.kind = Variable::reg;
-      v.type = d.type;
-      v.bytes = static_cast<std::uint8_t>(bytes);
-      scopes_.back().names[d.name] = v;
-      if (bytes == 16) declare_halves(scopes_.back(), d.name);
-    }
-  } while (text.take(','));
-  text.expect(';');
-}
-
-void Decoder::declare_memory(Text& text, std::string_view space) {
-  do {
-    const auto d = parse_declaration(text);
-    Variable v;
-    v.size = d.bytes;
-    v.type = d.type;
-    if (space == ".local") {
-      v.kind = Variable::local;
-      v.address = round_up(function.local.bytes, std::max(d.align, 4u));
-      if (v.address + d.bytes > (1u << 24)) text.fail("local array '" + std::string(d.name) + "' is too large");
-      function.local.bytes = static_cast<std::uint32_t>(round_up(static_cast<std::uint32_t>(v.address + d.bytes), 4));
-      function.local.arrays.push_back(Object{.id = 0,
-                                             .kind = ObjectKind::local,
-                                             .state = ObjectState::live,
-                                             .base = v.address,
-                                             .size = d.bytes,
-                                             .align = d.align,
-                                             .name = std::string(d.name),
-                                             .allocated = 0,
-                                             .freed = 0});
-    } else if (space == ".shared") {
-      v.kind = Variable::shared;
-      bool found = false;
-      for (const auto& s : program.shared->variables)
-        if (s.name == d.name) v.address = s.base, found = true;
-      if (!found && d.open_array)
-        v.kind = Variable::dynamic_shared, v.address = program.shared->dynamic_base, found = true;
-      if (!found) text.fail("shared variable '" + std::string(d.name) + "' has no place");
-    } else {
-      v.kind = Variable::param_area;
-      if (d.bytes > (1u << 16)) text.fail("parameter '" + std::string(d.name) + "' is too large");
-      ParamArea area;
-      area.name = d.name;
-      area.bytes = round_up(static_cast<std::uint32_t>(d.bytes), 4);
-      area.slot = slot(Bank::registers, function.frame_bytes);
-      function.frame_bytes += area.bytes / 4 * 128;
-      v.slot = static_cast<Slot>(area_list_.size());
-      area_list_.push_back(area);
-    }
-    scopes_.back().names[d.name] = v;
-  } while (text.take(','));
-  text.expect(';');
-}
-
-void Decoder::instruction(Text& text, std::string_view word, Operand* guard) {
+void Decoder::instruction(Scanner& text, std::string_view word, Operand* guard) {
   const auto start = static_cast<std::size_t>(word.data() - module.text.data());
   opcode_ = word;
   modifiers_.clear();
-  taken_ = 0;
+  accepted_ = 0;
   // Split at '.', keep "L2::128B" whole.
   std::size_t at = word.find('.');
   base_ = word.substr(0, at);
@@ -307,7 +183,7 @@ void Decoder::instruction(Text& text, std::string_view word, Operand* guard) {
     do {
       operands_.push_back(parse_operand(text));
       if (operands_.size() > 64) fail("too many operands");
-    } while (text.take(','));
+    } while (text.accept(','));
   }
   const auto finish_at = text.offset();
   text.expect(';');
@@ -341,84 +217,6 @@ void Decoder::instruction(Text& text, std::string_view word, Operand* guard) {
     if (block.classes[static_cast<std::size_t>(class_)] != 0xffff) ++block.classes[static_cast<std::size_t>(class_)];
     ++program.instruction_count;
   }
-}
-
-Operand Decoder::parse_operand(Text& text) {
-  Operand o;
-  const char c = text.peek();
-  if (c == '{' || c == '(') {
-    text.take(c);
-    const char close = c == '{' ? '}' : ')';
-    o.kind = Operand::list;
-    if (text.take(close)) return o;
-    do {
-      if (o.parts.size() > 256) text.fail("an operand list is too long");
-      o.parts.push_back(parse_operand(text));
-    } while (text.take(','));
-    text.expect(close);
-    return o;
-  }
-  if (c == '[') {
-    text.take('[');
-    o.kind = Operand::address;
-    bool minus = text.take('-');
-    auto word = text.word();
-    Number n;
-    if (parse_number(word, n)) {
-      o.offset = static_cast<std::int64_t>(n.bits) * (minus ? -1 : 1);
-    } else {
-      if (word.empty() || minus) text.fail("bad address");
-      o.text = word;
-      while (text.peek() == '+' || text.peek() == '-') {
-        bool negative = text.take('-');
-        if (!negative) text.take('+');
-        if (text.take('-')) negative = !negative;
-        word = text.word();
-        if (!parse_number(word, n) || n.kind != Number::integer)
-          text.fail("bad address offset '" + std::string(word) + "'");
-        o.offset += static_cast<std::int64_t>(n.bits) * (negative ? -1 : 1);
-      }
-    }
-    if (text.take(',')) {  // a tensor map and coordinates
-      o.parts.push_back(parse_operand(text));
-      if (o.parts.back().kind != Operand::list) text.fail("a tensor address needs its coordinates in braces");
-    }
-    text.expect(']');
-    return o;
-  }
-  o.negated = text.take('!');
-  o.minus = text.take('-');
-  const auto word = text.word();
-  if (word.empty()) text.fail(std::string("expected an operand, found '") + text.raw() + "'");
-  if (word == "_") {
-    o.kind = Operand::sink;
-  } else if (parse_number(word, o.number_value)) {
-    o.kind = Operand::number;
-    if (o.minus) {
-      auto& n = o.number_value;
-      if (n.kind == Number::integer) n.bits = 0 - n.bits;
-      else n.bits ^= n.kind == Number::float64 ? std::uint64_t{1} << 63 : std::uint64_t{1} << 31;
-      o.minus = false;
-    }
-  } else {
-    o.kind = Operand::name;
-    o.text = word;
-    if (text.peek() == '+') {  // symbol + offset
-      text.take('+');
-      Number n;
-      if (!parse_number(text.word(), n)) text.fail("bad offset");
-      o.offset = static_cast<std::int64_t>(n.bits);
-    }
-  }
-  if (text.take('|')) {
-    Operand pair;
-    pair.kind = Operand::list;
-    pair.piped = true;
-    pair.parts.push_back(std::move(o));
-    pair.parts.push_back(parse_operand(text));
-    return pair;
-  }
-  return o;
 }
 
 }  // namespace machine

@@ -1,5 +1,5 @@
 // Turns the body of one function into instructions. A family's decode function sees one statement through this class:
-// it takes the modifiers it knows (what is left over is an error), asks for operands as slots, and emits a handler.
+// it accepts the modifiers it knows (what is left over is an error), asks for operands as slots, and emits a handler.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@
 #include "exec/warp.hpp"
 #include "ptx/first_guesses.hpp"
 #include "ptx/lifetimes.hpp"
-#include "ptx/text.hpp"
+#include "ptx/scanner.hpp"
 
 namespace machine {
 
@@ -44,7 +44,7 @@ struct LocalStatement {
 
 // What a label names that stands before ".callprototype" or ".calltargets": where a call by address may go.
 struct CallForm {
-  bool listed = false;  // by name; else by what they take and give back
+  bool listed = false;  // by name; else by their parameters and results
   std::vector<std::string_view> names;
   Signature prototype;
 };
@@ -74,25 +74,25 @@ class Decoder {
   // With `following`, the flow of undefined values is noted for each instruction.
   Decoder(const ModuleText& module, Program& program, Function& function, const Options& options,
           const FrameLayout* layout, bool following);
-  void run(Text body);
+  void run(Scanner body);
   FrameLayout layout() const { return lifetimes_.layout(); }
 
   // ---- the statement at hand
   std::string_view opcode() const { return opcode_; }
-  // True when the modifier is there and was not taken yet; takes it.
-  bool take(std::string_view modifier);
+  // Consumes the modifier. False: it is not there, or consumed already.
+  bool accept(std::string_view modifier);
   // The first of `choices` that is there; its index, or -1.
-  int take_one(std::span<const std::string_view> choices);
-  int take_one(std::initializer_list<std::string_view> choices) {
-    return take_one(std::span(choices.begin(), choices.size()));
+  int accept_one(std::span<const std::string_view> choices);
+  int accept_one(std::initializer_list<std::string_view> choices) {
+    return accept_one(std::span(choices.begin(), choices.size()));
   }
-  // The next modifier that is not taken, without taking it; empty at the end.
+  // The next modifier that is not consumed, which it stays; empty at the end.
   std::string_view next() const;
-  // The next modifier that is not taken must be a type.
+  // The next modifier that is not consumed must be a type.
   Type type();
   Type type(std::initializer_list<Type> allowed);
-  bool flush() { return take("ftz"); }
-  // All modifiers are taken, and there are between `least` and `most` operands.
+  bool flush() { return accept("ftz"); }
+  // All modifiers are consumed, and there are between `least` and `most` operands.
   void end(std::size_t least, std::size_t most);
   void end(std::size_t count) { end(count, count); }
   [[noreturn]] void fail(const std::string& what) const;
@@ -137,7 +137,14 @@ class Decoder {
   Slot passing(unsigned bytes);  // the same, for what is alive within this statement only
   Slot local_base();             // of the running frame, as 64-bit offsets (device functions)
   Slot special(Special s) const { return slot(Bank::specials, static_cast<std::uint32_t>(s) * 128); }
-  const Slot* keep(std::vector<Slot> slots);
+  // What instructions point to, for as long as the function lives.
+  const Slot* keep_slots(std::vector<Slot> slots);
+  const void* keep_bytes(const void* bytes, std::size_t size);
+  template <class T>
+  const void* keep_value(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    return keep_bytes(&value, sizeof value);
+  }
 
   // ---- emission
   Inst& emit(Handler handler);
@@ -145,7 +152,7 @@ class Decoder {
   void klass(InstructionClass c) { class_ = c; }
   // How undefined values go through this statement, where that does not follow from its spelling.
   void follow(FlowKind kind) { flow_kind_ = kind; }
-  // Every thread comes to this instruction, and has done nothing before that other threads or kernels could tell.
+  // Every thread comes to this instruction, and has done nothing before that other threads or kernels could see.
   bool untouched_memory() const;
   // The instruction ends a basic block (a new one begins behind it), and its lanes go on there, or never do.
   void ends_block(bool goes_on = true);
@@ -175,12 +182,12 @@ class Decoder {
     std::unordered_map<std::string_view, std::uint32_t> labels;
     std::unordered_map<std::string_view, std::vector<std::string_view>> targets;
     std::unordered_map<std::string_view, CallForm> calls;
-    struct Range {
+    struct RegisterSet {  // of a declaration like %r<9>
       std::string_view prefix;
       std::uint32_t count;
       Type type;
     };
-    std::vector<Range> ranges;
+    std::vector<RegisterSet> register_sets;
     struct Pending {
       std::uint32_t inst;
       std::string_view label;
@@ -190,15 +197,18 @@ class Decoder {
     };
     std::vector<Pending> pending;
   };
-  void statement(Text& text);
-  void directive(Text& text, std::string_view word);
-  void declare_registers(Text& text);
-  void declare_memory(Text& text, std::string_view space);
-  void location(Text& text);
-  void instruction(Text& text, std::string_view word, Operand* guard);
-  Operand parse_operand(Text& text);
-  void find_definitions(Text body);
+  void statement(Scanner& text);
+  void directive(Scanner& text, std::string_view word);
+  void declare_registers(Scanner& text);
+  void declare_memory(Scanner& text, std::string_view space);
+  void location(Scanner& text);
+  void instruction(Scanner& text, std::string_view word, Operand* guard);
+  Operand parse_operand(Scanner& text);
+  void find_definitions(Scanner body);
   void declare_halves(Scope& scope, std::string_view name);
+  Variable* find_numbered(Scope& scope, std::string_view name);
+  std::optional<Variable> find_in_module(std::string_view name) const;
+  std::optional<Variable> find_formal(std::string_view name);
   void open_scope() { scopes_.emplace_back(); }
   void close_scope();
   void begin_block();
@@ -207,9 +217,11 @@ class Decoder {
   enum class Use : std::uint8_t { read, write };
   Slot reg_slot(Variable& variable, Use use);
   Slot source_slot(const Operand& operand, Type type);
+  Slot variable_slot(Variable& variable, const Operand& operand, Type type);
+  std::optional<Slot> special_slot(const Operand& operand, Type type);
   Slot predicate_slot(const Operand& operand, Use use);
   Slot noted(Use use, Slot slot, unsigned bytes);
-  // Registers that nobody may have written before this statement reads or writes them: told when it runs.
+  // Registers that nobody may have written before this statement reads or writes them: reported when it runs.
   void watch_unwritten();
   void settle_watched();
   void note_flow(std::uint32_t first);
@@ -228,7 +240,7 @@ class Decoder {
   TimeRegisters times_;
   std::string_view opcode_, base_;
   std::vector<std::string_view> modifiers_;
-  std::uint64_t taken_ = 0;
+  std::uint64_t accepted_ = 0;
   std::vector<Operand> operands_;
   std::uint32_t line_ = 0, pc_ = 0, location_ = 0;
   Slot guard_ = 0;
@@ -283,7 +295,7 @@ std::string_view register_of(std::string_view operand);
 
 // The end of threads: exit, and ret of the kernel.
 const Inst* leave(const Inst& i, Warp& w, Mask mask);
-// Branches of which one way leads past a barrier of the block; the region is in `imm`.
+// Branches of which one side leads past a barrier of the block; the region is in `imm`.
 const Inst* branch_past_barriers(const Inst& i, Warp& w, Mask mask);
 const Inst* branch_indexed_past_barriers(const Inst& i, Warp& w, Mask mask);
 

@@ -1,4 +1,7 @@
 // Scopes, labels and basic blocks of the function being decoded; the program that comes of it.
+//
+// Branches to labels ahead are patched when their scope closes. At the end the blocks make a flow graph, of which come
+// the lifetimes of registers (lifetimes.hpp) and the barriers that a branch passes by (barrier_regions.hpp).
 #include "ptx/decoder.hpp"
 
 #include <algorithm>
@@ -88,8 +91,8 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> Decoder::edges() const {
   return found;
 }
 
-// Gives each branch of which one way leads past a barrier, and each barrier with a predicate, the region that it passes
-// by.
+// Gives each branch of which one side leads past a barrier, and each barrier with a predicate, the region that it
+// passes by.
 void Decoder::note_passed_barriers() {
   if (barriers_.empty() && waiting_calls_.empty()) return;
   FlowGraph graph;
@@ -242,14 +245,14 @@ void Decoder::finish() {
   const Opcode* ret = find_opcode("ret");
   modifiers_.clear();
   operands_.clear();
-  taken_ = 0;
+  accepted_ = 0;
   ret->decode(*this);
   close_scope();
   if (layout_ == nullptr) {
     for (const auto& [from, to] : edges()) lifetimes_.edge(from, to);
   } else {
     note_passed_barriers();
-    tell_local_arrays_apart(function.local, local_statements_);
+    distinguish_local_arrays(function.local, local_statements_);
   }
   if (following_) {
     function.flows.resize(function.code.size());
@@ -285,7 +288,7 @@ void decode_functions(Program& program, const ModuleText& module, const Function
     f.number = static_cast<std::uint32_t>(k);
     const auto& text = k == 0 ? kernel : module.functions[module.by_name.at(f.name)];
     Decoder decoder(module, program, f, options, learning ? nullptr : &layouts[k], following);
-    decoder.run(Text(module.text, text.body_begin, text.body_end, text.body_line));
+    decoder.run(Scanner(module.text, text.body_begin, text.body_end, text.body_line));
     if (learning) layouts.push_back(decoder.layout());
     program.calls |= f.calls;
   }

@@ -1,76 +1,11 @@
-// Modifiers and operands: names to slots, numbers to constants, addresses to base and offset.
+// Modifiers and operands of a statement: numbers to constants, names to slots, addresses to base and offset.
 #include "ptx/decoder.hpp"
 
 #include <cstring>
 
+#include "ptx/special_names.hpp"
+
 namespace machine {
-namespace {
-
-std::uint32_t round_up(std::uint32_t value, std::uint32_t to) { return (value + to - 1) / to * to; }
-
-struct SpecialName {
-  std::string_view name;
-  Special special;
-};
-constexpr SpecialName kSpecials[] = {
-    {"%tid.x", Special::tid_x},
-    {"%tid.y", Special::tid_y},
-    {"%tid.z", Special::tid_z},
-    {"%ntid.x", Special::ntid_x},
-    {"%ntid.y", Special::ntid_y},
-    {"%ntid.z", Special::ntid_z},
-    {"%ctaid.x", Special::ctaid_x},
-    {"%ctaid.y", Special::ctaid_y},
-    {"%ctaid.z", Special::ctaid_z},
-    {"%nctaid.x", Special::nctaid_x},
-    {"%nctaid.y", Special::nctaid_y},
-    {"%nctaid.z", Special::nctaid_z},
-    {"%laneid", Special::laneid},
-    {"%warpid", Special::warpid},
-    {"%nwarpid", Special::nwarpid},
-    {"%smid", Special::smid},
-    {"%nsmid", Special::nsmid},
-    {"%gridid", Special::gridid},
-    {"%lanemask_eq", Special::lanemask_eq},
-    {"%lanemask_le", Special::lanemask_le},
-    {"%lanemask_lt", Special::lanemask_lt},
-    {"%lanemask_ge", Special::lanemask_ge},
-    {"%lanemask_gt", Special::lanemask_gt},
-    {"%dynamic_smem_size", Special::dynamic_smem_size},
-    {"%total_smem_size", Special::total_smem_size},
-    {"%aggr_smem_size", Special::aggr_smem_size},
-    {"%envreg1", Special::envreg1},
-    {"%envreg2", Special::envreg2},
-    // A launch without clusters is one of clusters of one block.
-    {"%clusterid.x", Special::ctaid_x},
-    {"%clusterid.y", Special::ctaid_y},
-    {"%clusterid.z", Special::ctaid_z},
-    {"%nclusterid.x", Special::nctaid_x},
-    {"%nclusterid.y", Special::nctaid_y},
-    {"%nclusterid.z", Special::nctaid_z},
-    {"%cluster_ctaid.x", Special::zero},
-    {"%cluster_ctaid.y", Special::zero},
-    {"%cluster_ctaid.z", Special::zero},
-    {"%cluster_nctaid.x", Special::one},
-    {"%cluster_nctaid.y", Special::one},
-    {"%cluster_nctaid.z", Special::one},
-    {"%cluster_ctarank", Special::zero},
-    {"%cluster_nctarank", Special::one},
-};
-
-struct FixedName {
-  std::string_view name;
-  std::uint64_t value;
-  unsigned bytes;
-};
-// The system's own shared memory, as the H200 tells it.
-constexpr FixedName kFixed[] = {
-    {"%reserved_smem_offset_begin", 0, 4},  {"%reserved_smem_offset_end", 0x120, 4},
-    {"%reserved_smem_offset_cap", 1024, 4}, {"%reserved_smem_offset_0", 0, 4},
-    {"%reserved_smem_offset_1", 0, 4},      {"%current_graph_exec", 0, 8},
-};
-
-}  // namespace
 
 std::string_view register_of(std::string_view operand) {
   std::size_t at = operand.size();
@@ -82,20 +17,20 @@ std::string_view register_of(std::string_view operand) {
 
 // ---- modifiers ---------------------------------------------------------------------------------------------------
 
-bool Decoder::take(std::string_view modifier) {
+bool Decoder::accept(std::string_view modifier) {
   for (std::size_t k = 0; k < modifiers_.size(); ++k) {
-    if ((taken_ >> k & 1) == 0 && modifiers_[k] == modifier) {
-      taken_ |= std::uint64_t{1} << k;
+    if ((accepted_ >> k & 1) == 0 && modifiers_[k] == modifier) {
+      accepted_ |= std::uint64_t{1} << k;
       return true;
     }
   }
   return false;
 }
 
-int Decoder::take_one(std::span<const std::string_view> choices) {
+int Decoder::accept_one(std::span<const std::string_view> choices) {
   int index = 0;
   for (const auto choice : choices) {
-    if (take(choice)) return index;
+    if (accept(choice)) return index;
     ++index;
   }
   return -1;
@@ -103,7 +38,7 @@ int Decoder::take_one(std::span<const std::string_view> choices) {
 
 std::string_view Decoder::next() const {
   for (std::size_t k = 0; k < modifiers_.size(); ++k)
-    if ((taken_ >> k & 1) == 0) return modifiers_[k];
+    if ((accepted_ >> k & 1) == 0) return modifiers_[k];
   return {};
 }
 
@@ -111,7 +46,7 @@ Type Decoder::type() {
   const auto word = next();
   const Type t = type_of(word);
   if (t == Type::none) fail(word.empty() ? "a type is missing" : "unknown modifier '." + std::string(word) + "'");
-  take(word);
+  accept(word);
   return t;
 }
 Type Decoder::type(std::initializer_list<Type> allowed) {
@@ -127,184 +62,6 @@ void Decoder::end(std::size_t least, std::size_t most) {
 }
 
 // ---- operands ----------------------------------------------------------------------------------------------------
-
-Variable* Decoder::find(std::string_view name) {
-  for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
-    if (auto found = scope->names.find(name); found != scope->names.end()) return &found->second;
-    if (scope->ranges.empty()) continue;
-    std::size_t digits = name.size();
-    while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9') --digits;
-    if (digits == name.size() || name.size() - digits > 9) continue;
-    // A prefix may itself end in digits, as in %r1_<3>; the longest run of digits is what nvcc means, and others are
-    // tried.
-    for (const auto& range : scope->ranges) {
-      if (name.size() <= range.prefix.size() || name.substr(0, range.prefix.size()) != range.prefix) continue;
-      std::uint64_t number = 0;
-      bool good = true;
-      for (const char c : name.substr(range.prefix.size())) {
-        if (c < '0' || c > '9') good = false;
-        number = number * 10 + static_cast<unsigned>(c - '0');
-      }
-      if (!good || number >= range.count) continue;
-      Variable v;
-      v.kind = Variable::reg;
-      v.type = range.type;
-      v.bytes = static_cast<std::uint8_t>(bytes_of(range.type));
-      auto defined = definitions_.find(name);
-      v.single = defined != definitions_.end() && defined->second == 1;
-      if (v.bytes == 16) declare_halves(*scope, name);
-      return &scope->names.emplace(name, v).first->second;
-    }
-  }
-  auto& globals = scopes_.front().names;
-  Variable v;
-  if (function.is_kernel) {
-    for (const auto& p : program.params)
-      if (p.name == name) {
-        v.kind = Variable::kernel_param;
-        v.address = p.offset;
-        v.size = p.size;
-        return &globals.emplace(name, v).first->second;
-      }
-  }
-  if (auto found = module.global_by_name.find(name); found != module.global_by_name.end()) {
-    const auto& g = module.globals[found->second];
-    v.kind = Variable::global;
-    v.address = g.object->base;
-    v.size = g.object->size;
-    return &globals.emplace(name, v).first->second;
-  }
-  for (const auto& s : program.shared->variables)
-    if (s.name == name) {
-      v.kind = Variable::shared;
-      v.address = s.base;
-      v.size = s.size;
-      return &globals.emplace(name, v).first->second;
-    }
-  for (const auto& s : module.shared)
-    if (s.name == name && s.dynamic) {
-      v.kind = Variable::dynamic_shared;
-      v.address = program.shared->dynamic_base;
-      return &globals.emplace(name, v).first->second;
-    }
-  for (std::size_t k = 0; k < function.formals.size() + function.results.size(); ++k) {
-    const auto& area =
-        k < function.formals.size() ? function.formals[k] : function.results[k - function.formals.size()];
-    if (area.name != name) continue;
-    v.kind = area.is_register ? Variable::reg : Variable::param_area;
-    v.slot = static_cast<Slot>(area_list_.size());
-    if (area.is_register) {
-      v.slot = area.slot;
-      v.bytes = static_cast<std::uint8_t>(area.bytes);
-      v.type = area.bytes == 8 ? Type::b64 : area.bytes == 2 ? Type::b16 : Type::b32;
-      v.allocated = true;
-    } else {
-      area_list_.push_back(area);
-    }
-    return &globals.emplace(name, v).first->second;
-  }
-  return nullptr;
-}
-
-void Decoder::declare_halves(Scope& scope, std::string_view name) {
-  Variable half;
-  half.kind = Variable::reg;
-  half.type = Type::b64;
-  half.bytes = 8;
-  for (const auto* suffix : {".low", ".high"})
-    scope.names.emplace(half_names_.emplace_back(std::string(name) + suffix), half);
-}
-
-std::array<Operand, 2> Decoder::halves(const Operand& o) {
-  const Variable* v = o.kind == Operand::name ? find(o.text) : nullptr;
-  if (v == nullptr || v->kind != Variable::reg || v->bytes != 16)
-    fail("'" + std::string(o.text) + "' is no register of 128 bits");
-  std::array<Operand, 2> parts{o, o};
-  parts[0].text = half_names_.emplace_back(std::string(o.text) + ".low");
-  parts[1].text = half_names_.emplace_back(std::string(o.text) + ".high");
-  return parts;
-}
-
-Slot Decoder::scratch(unsigned bytes) {
-  if (bytes == 0) {
-    if (function.predicate_room % 64 == 0) function.predicate_room = function.frame_bytes, function.frame_bytes += 64;
-    const auto s = slot(Bank::registers, function.predicate_room);
-    function.predicate_room += 4;
-    return s;
-  }
-  const auto s = slot(Bank::registers, function.frame_bytes);
-  function.frame_bytes += round_up(bytes * 32, 64);
-  if (function.frame_bytes > (1u << 28)) fail("too many registers");
-  return s;
-}
-
-Slot Decoder::passing(unsigned bytes) {
-  const Slot s = scratch(bytes);
-  if (following_) function.places.push_back({s & ~Slot{3}, pc_, pc_});
-  return s;
-}
-
-Slot Decoder::local_base() {
-  const Slot s = scratch(8);
-  emit([](const Inst& i, Warp& w, Mask) -> const Inst* {
-    auto* d = w.at<std::uint64_t>(i.d);
-    for (unsigned l = 0; l < kWarp; ++l) d[l] = w.frame->base;
-    return &i + 1;
-  }).d = s;
-  return s;
-}
-
-Slot Decoder::register_place(unsigned bytes) {
-  if (bytes == 0 || layout_ == nullptr) return scratch(bytes);
-  return slot(Bank::registers, register_base_ + layout_->offsets[numbered_.size()]);
-}
-
-Slot Decoder::reg_slot(Variable& v, Use use) {
-  if (!v.allocated) {
-    // an 8-bit register lies in a 16-bit slot
-    const unsigned bytes = v.bytes == 0 ? 0 : std::max<unsigned>(v.bytes, 2);
-    v.slot = register_place(bytes);
-    v.number = static_cast<std::uint32_t>(numbered_.size());
-    numbered_.emplace_back(v.slot, static_cast<std::uint8_t>(bytes));
-    v.allocated = true;
-    if (layout_ == nullptr) lifetimes_.add(bytes * kWarp);
-  }
-  if (layout_ == nullptr && v.number != ~std::uint32_t{0}) {
-    if (use == Use::read) lifetimes_.read(v.number, pc_);
-    else lifetimes_.write(v.number, pc_, guard_ == true_);
-  }
-  return v.slot;
-}
-
-Slot Decoder::noted(Use use, Slot s, unsigned bytes) {
-  if (following_) (use == Use::read ? reads_ : writes_).push_back({s, static_cast<std::uint8_t>(bytes)});
-  return s;
-}
-
-Slot Decoder::constant(const void* value, unsigned bytes) {
-  std::string key(static_cast<const char*>(value), bytes);
-  auto [found, fresh] = constants_.emplace(std::move(key), 0);
-  if (fresh) {
-    const auto at = static_cast<std::uint32_t>(function.constants.size());
-    function.constants.resize(at + round_up(bytes * 32, 64));
-    for (unsigned l = 0; l < 32; ++l) std::memcpy(function.constants.data() + at + l * bytes, value, bytes);
-    found->second = slot(Bank::constants, at);
-  }
-  return found->second;
-}
-
-Slot Decoder::constant_mask(Mask mask) {
-  std::string key = "mask";
-  key.append(reinterpret_cast<const char*>(&mask), 4);
-  auto [found, fresh] = constants_.emplace(std::move(key), 0);
-  if (fresh) {
-    const auto at = static_cast<std::uint32_t>(function.constants.size());
-    function.constants.resize(at + 64);
-    std::memcpy(function.constants.data() + at, &mask, 4);
-    found->second = slot(Bank::constants, at);
-  }
-  return found->second;
-}
 
 Slot Decoder::number_slot(const Operand& o, Type type) {
   const auto& n = o.number_value;
@@ -340,53 +97,10 @@ Slot Decoder::source_slot(const Operand& o, Type type) {
   const unsigned bytes = bytes_of(type);
   if (o.kind == Operand::number) return number_slot(o, type);
   if (o.kind != Operand::name || o.minus || o.negated) fail("bad operand");
-  if (Variable* v = find(o.text)) {
-    switch (v->kind) {
-      case Variable::reg:
-        if (v->bytes != bytes)
-          fail("register '" + std::string(o.text) + "' has the wrong width for '." + std::string(name_of(type)) + "'");
-        return reg_slot(*v, Use::read);
-      case Variable::shared:
-      case Variable::dynamic_shared:
-      case Variable::global:
-      case Variable::kernel_param: {
-        if (bytes < 4 || (v->kind == Variable::global && bytes != 8))
-          fail("address of '" + std::string(o.text) + "' does not fit");
-        const std::uint64_t value = v->address + static_cast<std::uint64_t>(o.offset);
-        return constant(&value, bytes);
-      }
-      case Variable::local:
-        if (!function.is_kernel) fail("address of '" + std::string(o.text) + "' is not a constant here");
-        {
-          const std::uint64_t value = v->address + static_cast<std::uint64_t>(o.offset);
-          return constant(&value, bytes);
-        }
-      case Variable::param_area: fail("the address of parameter '" + std::string(o.text) + "' is not supported");
-    }
-  }
-  for (const auto& s : kSpecials) {
-    if (s.name != o.text) continue;
-    if (bytes != 4)
-      fail("special register '" + std::string(o.text) + "' read with '." + std::string(name_of(type)) + "'");
-    if (s.special == Special::envreg1 || s.special == Special::envreg2) program.grid_sync = true;
-    return special(s.special);
-  }
-  for (const auto& s : kFixed) {
-    if (s.name != o.text) continue;
-    if (bytes != s.bytes)
-      fail("special register '" + std::string(o.text) + "' read with '." + std::string(name_of(type)) + "'");
-    return constant(&s.value, bytes);
-  }
-  // Performance monitors count nothing, environment registers hold what the driver put there: nothing.
-  for (const std::string_view kind : {"%pm", "%envreg"})
-    if (o.text.starts_with(kind)) {
-      const std::uint64_t nothing = 0;
-      if (bytes != (o.text.ends_with("_64") ? 8u : 4u))
-        fail("special register '" + std::string(o.text) + "' read with '." + std::string(name_of(type)) + "'");
-      return constant(&nothing, bytes);
-    }
+  if (Variable* v = find(o.text)) return variable_slot(*v, o, type);
+  if (const auto slot = special_slot(o, type)) return *slot;
   if (o.text == "WARP_SZ") {
-    const std::uint64_t value = 32;
+    const std::uint64_t value = kWarp;
     return constant(&value, bytes);
   }
   if (const auto found = module.by_name.find(o.text); found != module.by_name.end()) {
@@ -399,6 +113,42 @@ Slot Decoder::source_slot(const Operand& o, Type type) {
     return constant(&value, bytes);
   }
   fail("unknown name '" + std::string(o.text) + "'");
+}
+
+// A register, or the address of a variable.
+Slot Decoder::variable_slot(Variable& v, const Operand& o, Type type) {
+  const unsigned bytes = bytes_of(type);
+  switch (v.kind) {
+    case Variable::reg:
+      if (v.bytes != bytes)
+        fail("register '" + std::string(o.text) + "' has the wrong width for '." + std::string(name_of(type)) + "'");
+      return reg_slot(v, Use::read);
+    case Variable::param_area: fail("the address of parameter '" + std::string(o.text) + "' is not supported");
+    case Variable::local:
+      if (!function.is_kernel) fail("address of '" + std::string(o.text) + "' is not a constant here");
+      break;
+    case Variable::shared:
+    case Variable::dynamic_shared:
+    case Variable::global:
+    case Variable::kernel_param:
+      if (bytes < 4 || (v.kind == Variable::global && bytes != 8))
+        fail("address of '" + std::string(o.text) + "' does not fit");
+      break;
+  }
+  const std::uint64_t value = v.address + static_cast<std::uint64_t>(o.offset);
+  return constant(&value, bytes);
+}
+
+std::optional<Slot> Decoder::special_slot(const Operand& o, Type type) {
+  const auto named = special_named(o.text);
+  const auto fixed = named ? std::nullopt : fixed_register(o.text);
+  if (!named && !fixed) return std::nullopt;
+  const unsigned bytes = bytes_of(type);
+  if (bytes != (fixed ? fixed->bytes : 4u))
+    fail("special register '" + std::string(o.text) + "' read with '." + std::string(name_of(type)) + "'");
+  if (fixed) return constant(&fixed->value, bytes);
+  if (*named == Special::envreg1 || *named == Special::envreg2) program.grid_sync = true;
+  return special(*named);
 }
 
 Slot Decoder::destination(const Operand& o, Type type) {
@@ -529,41 +279,6 @@ Decoder::Address Decoder::address(std::size_t index) {
   a.base = constant(&nothing, 8);
   if (v->kind != Variable::param_area) a.offset += static_cast<std::int64_t>(v->address);
   return a;
-}
-
-const Slot* Decoder::keep(std::vector<Slot> slots) {
-  function.slot_lists.push_back(std::move(slots));
-  return function.slot_lists.back().data();
-}
-
-ParamArea* Decoder::area(std::string_view name) {
-  Variable* v = find(name);
-  if (v == nullptr || v->kind != Variable::param_area) return nullptr;
-  return &area_list_[v->slot];
-}
-
-Function* Decoder::callee(std::string_view name) {
-  auto text = module.by_name.find(name);
-  if (text == module.by_name.end()) fail("call of unknown function '" + std::string(name) + "'");
-  const auto& source = module.functions[text->second];
-  if (source.is_kernel) fail("call of kernel '" + std::string(name) + "'");
-  if (!source.has_body) fail("call of '" + std::string(name) + "', which this module does not define");
-  if (auto found = program.by_name.find(std::string(source.name)); found != program.by_name.end()) return found->second;
-  Function& f = program.functions.emplace_back();
-  f.name = std::string(source.name);
-  program.by_name[f.name] = &f;
-  for (const bool result : {false, true}) {
-    for (const auto& formal : result ? source.signature.results : source.signature.formals) {
-      ParamArea area;
-      area.name = std::string(formal.name);
-      area.is_register = formal.is_register;
-      area.bytes = formal.is_register ? formal.bytes : round_up(formal.bytes, 4);
-      area.slot = slot(Bank::registers, f.frame_bytes);
-      f.frame_bytes += formal.is_register ? round_up(formal.bytes * 32, 64) : area.bytes / 4 * 128;
-      (result ? f.results : f.formals).push_back(area);
-    }
-  }
-  return &f;
 }
 
 }  // namespace machine

@@ -1,4 +1,5 @@
 #include "exec/kernel.hpp"
+#include "memory/round_up.hpp"
 
 #include <algorithm>
 
@@ -6,8 +7,6 @@
 
 namespace machine {
 namespace {
-
-std::uint64_t round_up(std::uint64_t value, std::uint64_t to) { return (value + to - 1) / to * to; }
 
 // A statement as it stands in a report: nvcc spreads a call over many lines.
 std::string one_line(std::string_view text) {
@@ -26,12 +25,12 @@ void scan_shared(const ModuleText& module, const FunctionText& f, SharedLayout& 
   for (std::size_t at = body.find(".shared ."); at != std::string_view::npos; at = body.find(".shared .", at + 1)) {
     const char before = at == 0 ? '\n' : body[at - 1];
     if (before != '\n' && before != '\t' && before != ' ' && before != ';' && before != '{') continue;
-    Text text(module.text, f.body_begin + at, f.body_end, f.body_line);
+    Scanner text(module.text, f.body_begin + at, f.body_end, f.body_line);
     text.word();
     do {
       const auto d = parse_declaration(text);
       add_shared(layout, d.name, d.bytes, d.align);
-    } while (text.take(','));
+    } while (text.accept(','));
   }
   for (const auto& v : module.shared)
     if (!v.dynamic && body.find(v.name) != std::string_view::npos) add_shared(layout, v.name, v.size, v.align);
@@ -82,7 +81,7 @@ KernelImpl::KernelImpl(const ModuleText& module, const FunctionText& text, const
   // Local arrays: by declaration as well, so that attributes need no decoding.
   for (std::size_t at = body.find(".local .align"); at != std::string_view::npos;
        at = body.find(".local .align", at + 1)) {
-    Text cursor(module.text, text.body_begin + at, text.body_end, text.body_line);
+    Scanner cursor(module.text, text.body_begin + at, text.body_end, text.body_line);
     cursor.word();
     attributes_.local_bytes += static_cast<std::uint32_t>(parse_declaration(cursor).bytes);
   }

@@ -4,14 +4,14 @@
 #include <map>
 #include <queue>
 
+#include "memory/round_up.hpp"
+
 namespace machine {
 namespace {
 
 // Beyond this many bits (registers that cross blocks, times blocks) the flow is not followed: such registers stay.
 constexpr std::uint64_t kMostBits = std::uint64_t{1} << 28;
 constexpr std::uint32_t kNone = ~0u;
-
-std::uint32_t round_up(std::uint32_t value, std::uint32_t to) { return (value + to - 1) / to * to; }
 
 }  // namespace
 

@@ -56,7 +56,7 @@ struct Analysis {
     if (all == 0 || s.base == "ld" || s.base == "ldu" || s.base == "atom")
       return 0;  // what lies in memory may be anything
     if (s.base == "mov") return all;
-    // A place in the frame, as a generic address, can be taken apart no more.
+    // A place in the frame, as a generic address, cannot be taken apart any further.
     if (s.base == "cvta") return (all & kFrame) != 0 ? kUnknown : all;
     if (s.base == "selp") return all;
     if (s.base == "add" && o.size() == 3) {
@@ -115,7 +115,7 @@ std::vector<Object> parts_of(const Object& array, const std::vector<LocalStateme
 
 }  // namespace
 
-void tell_local_arrays_apart(LocalLayout& layout, const std::vector<LocalStatement>& statements) {
+void distinguish_local_arrays(LocalLayout& layout, const std::vector<LocalStatement>& statements) {
   for (const Object& array : layout.arrays)
     for (auto& part : parts_of(array, statements)) layout.parts.push_back(std::move(part));
   // One array has no neighbour.

@@ -1,6 +1,6 @@
 #include "exec/signature.hpp"
 
-#include "ptx/text.hpp"
+#include "ptx/scanner.hpp"
 
 #include <algorithm>
 #include <string>
@@ -19,10 +19,10 @@ bool Signature::fits(const Signature& other) const {
          std::equal(results.begin(), results.end(), other.results.begin(), other.results.end(), alike);
 }
 
-std::vector<Formal> parse_formals(Text& text) {
+std::vector<Formal> parse_formals(Scanner& text) {
   std::vector<Formal> list;
   text.expect('(');
-  if (text.take(')')) return list;
+  if (text.accept(')')) return list;
   do {
     const auto space = text.word();
     if (space != ".param" && space != ".reg") text.fail("expected .param or .reg, found '" + std::string(space) + "'");
@@ -30,17 +30,17 @@ std::vector<Formal> parse_formals(Text& text) {
     const auto d = parse_declaration(text);
     if (d.bytes > (1u << 20)) text.fail("parameter '" + std::string(d.name) + "' is too large");
     list.push_back({d.name, d.type, static_cast<std::uint32_t>(d.bytes), d.align, space == ".reg"});
-  } while (text.take(','));
+  } while (text.accept(','));
   text.expect(')');
   return list;
 }
 
-Signature parse_prototype(Text& text) {
+Signature parse_prototype(Scanner& text) {
   Signature s;
   if (text.peek() == '(') s.results = parse_formals(text);
   if (text.word().empty()) text.fail("a prototype has no name or '_'");
   if (text.peek() == '(') s.formals = parse_formals(text);
-  while (!text.take(';')) {
+  while (!text.accept(';')) {
     const auto word = text.word();
     if (word == ".noreturn") continue;
     if (word != ".abi_preserve" && word != ".abi_preserve_control")

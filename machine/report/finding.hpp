@@ -35,8 +35,8 @@ struct Finding {
   std::uint64_t count = 1;  // how many accesses of a thread showed the same fault at the same sites
   // Of a race. `family`: findings of one family at the same two lines are one, the gravest, and of two that are as
   // grave the one whose threads are furthest apart, since its remedy mends both. `subject`: the variable, "" when it is
-  // not known; races on one of which each shares a line with another one are told as one, with the other pairs of lines
-  // named.
+  // not known; races on one of which each shares a line with another one are reported as one, with the other pairs of
+  // lines named.
   std::string family;
   std::string subject;
   std::uint8_t apart = 0;         // 0: one thread, 1: one warp, 2: one block, 3: the grid

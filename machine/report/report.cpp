@@ -29,7 +29,7 @@ bool graver(const Finding& a, const Finding& b) {
 // The kind without what it happened on.
 std::string_view name_of(const Finding& f) { return std::string_view(f.kind).substr(0, f.kind.find(" on ")); }
 
-// Both places of a race, for a reader who has seen the finding that it is told with.
+// Both places of a race, for a reader who has seen the finding that it is reported with.
 std::string in_short(const Finding& f, const Finding& with) {
   const auto& told = with.sites.front().location.lines;
   std::string text;
@@ -96,7 +96,7 @@ void Report::add(Finding finding) {
       return;
     }
     if (same_pair || finding.level == kept.level || finding.level == Level::warning) return;
-    kept.count -= finding.count;  // an error in what was told with a warning
+    kept.count -= finding.count;  // an error in what was reported with a warning
   }
   if (!finding.family.empty() && !finding.subject.empty() && told_with_another(finding, key)) return;
   by_site_[key] = findings_.size();
@@ -117,8 +117,8 @@ void Report::take_place(Finding& kept, Finding finding) {
   kept = std::move(finding);
 }
 
-// Takes `more`, a finding told on its own so far or new, into `kept`.
-void Report::tell_with(Finding& kept, Finding more) {
+// Merges `more`, a finding that was reported on its own so far or is new, into `kept`.
+void Report::merge_into(Finding& kept, Finding more) {
   const std::uint64_t count = kept.count + more.count;
   kept.also.insert(kept.also.end(), more.also.begin(), more.also.end());
   more.also.clear();
@@ -147,12 +147,12 @@ bool Report::told_with_another(Finding& finding, const std::string& key) {
       home = &group;
       group.places.insert(places.begin(), places.end());
       by_site_[key] = group.finding;
-      tell_with(findings_[group.finding], finding);
+      merge_into(findings_[group.finding], finding);
       continue;
     }
     home->places.insert(group.places.begin(), group.places.end());
     const std::size_t from = group.finding, to = home->finding;
-    tell_with(findings_[to], std::move(findings_[from]));
+    merge_into(findings_[to], std::move(findings_[from]));
     findings_.erase(findings_.begin() + static_cast<std::ptrdiff_t>(from));
     (finding.level == Level::error ? errors_ : warnings_) -= 1;
     groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(i--));

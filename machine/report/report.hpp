@@ -63,13 +63,13 @@ class Report {
   explicit Report(Setting setting) : setting_(std::move(setting)) {}
 
   void add(Finding finding);
-  // Whether the same is told already, and as an error if this is one.
+  // Whether the same is reported already, and as an error if this is one.
   bool knows(const Finding& finding) const;
   // A runtime call that failed: an error finding of check "api".
   // `of_launch`: the error is that of a launch before it. Where that has its own finding, one is enough.
   void api_error(const std::string& call, const std::string& error, const std::string& text, const std::string& why,
                  bool of_launch = false);
-  // A launch that ended, whatever way. A status that no check explained becomes a finding.
+  // A launch that ended, however it did. A status that no check explained becomes a finding.
   void launched(const std::string& kernel, const LaunchResult& result);
   void traffic(LaunchTraffic launch);
   void checked(std::uint64_t bytes) { work_.bytes_checked += bytes; }
@@ -95,12 +95,12 @@ class Report {
   void write_json(std::ostream& out) const;
 
  private:
-  struct Group {  // races that are told as one
+  struct Group {  // races that are reported as one
     std::size_t finding = 0;
     std::set<std::string> places;
   };
   void take_place(Finding& kept, Finding finding);
-  void tell_with(Finding& kept, Finding more);
+  void merge_into(Finding& kept, Finding more);
   bool told_with_another(Finding& finding, const std::string& key);
 
   Setting setting_;

@@ -10,7 +10,7 @@
 #include "runtime/host_guard.hpp"
 #include "runtime/host_watch.hpp"
 #include "runtime/limits.hpp"
-#include "runtime/pool.hpp"
+#include "runtime/memory_pool.hpp"
 #include "runtime/session.hpp"
 #include "runtime/transfer.hpp"
 
@@ -33,7 +33,7 @@ const Object& allocate(ObjectKind kind, std::size_t bytes, std::uint64_t operati
     fail(cudaErrorMemoryAllocation, std::to_string(bytes) + " bytes asked for, " +
                                         std::to_string(limits().global_memory - AddressSpace::instance().used()) +
                                         " free on this device");
-  tell([object](machine::Observer& checks) { checks.allocated(*object); });
+  notify([object](machine::Observer& checks) { checks.allocated(*object); });
   if (kind == ObjectKind::global) guard_from_host(*object);
   if (kind == ObjectKind::pinned || kind == ObjectKind::managed) watch_host_memory(*object);
   return *object;
@@ -73,7 +73,7 @@ std::set<std::uint64_t>& stream_ordered() {
 }
 
 // Freeing waits for the device, as the documentation of cudaFree says it does. For memory of a pool or of a graph it
-// says that the last use is taken to be over: the device is waited for here as well, but the host's program is not
+// says that the last use counts as over: the device is waited for here as well, but the host's program is not
 // ordered behind it.
 cudaError_t free_now(const char* call, const void* pointer, bool host_memory) {
   return entry(call, [&](Lock& lock) {
@@ -85,14 +85,14 @@ cudaError_t free_now(const char* call, const void* pointer, bool host_memory) {
       const Object* object = AddressSpace::instance().find(base);
       require(machine::end_life(*object, host_access_operation()), cudaErrorInvalidValue,
               "the graph that owns the memory has freed it before (double free)");
-      tell([object](machine::Observer& checks) { checks.released(*object); });
+      notify([object](machine::Observer& checks) { checks.released(*object); });
       return cudaSuccess;
     }
     forget_host_memory(base);
     const Object* object = AddressSpace::instance().release(base, host_access_operation());
     if (object) {
       unguard(*object);
-      tell([object](machine::Observer& checks) { checks.released(*object); });
+      notify([object](machine::Observer& checks) { checks.released(*object); });
     }
     return cudaSuccess;
   });
@@ -130,7 +130,7 @@ cudaError_t allocate_ordered(const char* call, void** result, std::size_t bytes,
       return cudaSuccess;
     }
     TaskPtr task = enqueue(stream, AllocateWork{}, lock);
-    const Object& object = allocate(ObjectKind::global, bytes, task->told.id);
+    const Object& object = allocate(ObjectKind::global, bytes, task->operation.id);
     pool_took(bytes);
     stream_ordered().insert(object.base);
     *result = pointer_to(object);
@@ -230,7 +230,7 @@ cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags) {
     if (!object) fail(cudaErrorHostMemoryAlreadyRegistered, "part of the range is registered already");
     host_flags()[object->base] = flags | cudaHostRegisterMapped;
     watch_host_memory(*object);
-    tell([object](machine::Observer& checks) { checks.allocated(*object); });
+    notify([object](machine::Observer& checks) { checks.allocated(*object); });
     return cudaSuccess;
   });
 }
@@ -244,7 +244,7 @@ cudaError_t cudaHostUnregister(void* pointer) {
     schedule().wait_for_all(lock);
     forget_host_memory(address_of(pointer));
     object = AddressSpace::instance().release(address_of(pointer), host_access_operation());
-    if (object) tell([object](machine::Observer& checks) { checks.released(*object); });
+    if (object) notify([object](machine::Observer& checks) { checks.released(*object); });
     return cudaSuccess;
   });
 }

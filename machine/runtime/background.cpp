@@ -132,7 +132,7 @@ void in_background(std::function<void()> work) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // the program's signals stay with its own threads
-  // From here on everyone can tell it from the program's threads.
+  // From here on it is known not to be one of the program's threads.
   const auto known = std::make_shared<std::atomic<bool>>(false);
   std::thread([known, work = std::move(work)] {
     Watchers::instance().add(gettid());

@@ -1,4 +1,4 @@
-// The one thing that machine code tells a PTX machine: how many registers ptxas gave each kernel.
+// The one thing that a PTX machine learns from machine code: how many registers ptxas gave each kernel.
 #pragma once
 
 #include <map>

@@ -276,7 +276,7 @@ cudaError_t cudaDeviceReset() {
     const auto* freed = machine::AddressSpace::instance().release(object->base, host_access_operation());
     if (!freed) continue;
     unguard(*freed);
-    tell([freed](machine::Observer& checks) { checks.released(*freed); });
+    notify([freed](machine::Observer& checks) { checks.released(*freed); });
   }
   return cudaSuccess;
 }

@@ -1,4 +1,4 @@
-// The ways in which a process on the CPU device ends, other than by its own will.
+// How a process on the CPU device ends, other than by its own will.
 #pragma once
 
 #include <string>

@@ -30,7 +30,7 @@ Work memcpy_node(const cudaMemcpy3DParms* params);
 Work memset_node(const cudaMemsetParams* params);
 Work host_node(const cudaHostNodeParams* params);
 
-// The work that a node of the same type may take over; throws when the type differs.
+// The work that a node of the same type may adopt; throws when the type differs.
 void replace_work(CUgraphNode_st& node, Work work);
 
 // Both copy between the same kinds of memory, or are no copies.

@@ -126,7 +126,7 @@ void hear_seals() {
     if (address == 0) continue;
     const std::uint64_t operation = host_access_operation();
     const AccessKind kind = seal.written ? AccessKind::store : AccessKind::load;
-    tell([=](Observer& checks) { checks.host_access(operation, kind, address, 1); });
+    notify([=](Observer& checks) { checks.host_access(operation, kind, address, 1); });
     seal.end = 0;  // noted once
     seal.task = nullptr;
   }
@@ -173,7 +173,7 @@ void close_seals_for(const TaskPtr& host_function) {
   }
 }
 
-void tell_sealed_accesses(std::uint64_t operation, Observer& checks) {
+void report_sealed_accesses(std::uint64_t operation, Observer& checks) {
   for (std::size_t i = 0; i < kSeals; ++i) {
     Seal& seal = seals()[i];
     if (seal.end == 0) continue;

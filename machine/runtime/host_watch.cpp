@@ -68,7 +68,7 @@ void look_at_host_memory() {
     if (memory.changed()) {
       const std::uint64_t operation = host_access_operation();
       each_change(memory, [&](std::uint64_t address, std::uint64_t bytes) {
-        tell([=](Observer& checks) { checks.host_access(operation, AccessKind::store, address, bytes); });
+        notify([=](Observer& checks) { checks.host_access(operation, AccessKind::store, address, bytes); });
       });
     }
 }

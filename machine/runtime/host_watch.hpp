@@ -2,7 +2,7 @@
 //
 // The host's program is not instrumented. But stream work runs late, so what the host stores between the submission
 // of a piece of work and its execution shows as a difference between two looks at the memory. Each look happens where
-// the host is in the runtime anyway. What differs is told as a store of the host in the stretch of its program that
+// the host is in the runtime anyway. What differs is reported as a store of the host in the stretch of its program that
 // ended there, and the race check then finds the pinned source that was overwritten before its copy was done. A store
 // of the value that was there already is not seen, nor is a load.
 #pragma once

@@ -20,7 +20,7 @@ struct Limits {
   std::size_t shared_per_multiprocessor;
   std::size_t shared_per_block;        // without opting in
   std::size_t shared_per_block_optin;  // with cudaFuncAttributeMaxDynamicSharedMemorySize
-  std::size_t shared_reserved;         // taken by the system from each block's share
+  std::size_t shared_reserved;         // kept by the system from each block's share
   std::size_t shared_granularity;      // shared memory is handed out in units of this many bytes
   std::array<unsigned, 9> carveouts;   // KB of shared memory that a multiprocessor can be set to, ascending
   std::uint64_t global_memory;

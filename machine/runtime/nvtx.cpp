@@ -22,7 +22,7 @@ constexpr std::uint16_t kMemoryModule = 1;
 constexpr std::uint32_t kVirtualAddress = 1;
 constexpr std::uint32_t kAsciiText = 1;
 
-enum Slot : std::size_t {
+enum Callback : std::size_t {
   heap_register = 0,
   heap_unregister = 1,
   heap_reset = 2,
@@ -48,7 +48,7 @@ struct ModuleInfo {
   Segment* segments;
 };
 
-struct Range {
+struct MemoryRange {
   std::size_t size;
   const void* pointer;
 };
@@ -57,7 +57,7 @@ struct HeapDescription {
   std::uint16_t compatibility, size;
   std::uint32_t reserved, usage, type;
   std::size_t detail_size;
-  const Range* detail;
+  const MemoryRange* detail;
   std::uint32_t category, message_type;
   const char* message;
 };
@@ -114,7 +114,7 @@ void change(std::function<void(Checks&)> change) {
   Lock lock(state_mutex());
   schedule().settle(lock);
   host_access_operation();
-  tell([change](machine::Observer& checks) { change(static_cast<Checks&>(checks)); });
+  notify([change](machine::Observer& checks) { change(static_cast<Checks&>(checks)); });
 }
 
 std::map<std::uint64_t, std::size_t>& heaps() {
@@ -125,7 +125,7 @@ std::map<std::uint64_t, std::size_t>& heaps() {
 // Handles are the addresses themselves: a region or heap is known by where it begins.
 void* on_heap_register(void*, const HeapDescription* heap) {
   if (!heap || heap->type != kVirtualAddress || !heap->detail) return nullptr;
-  const Range range = *heap->detail;
+  const MemoryRange range = *heap->detail;
   const std::string name = heap->message_type == kAsciiText && heap->message ? heap->message : "";
   change([=](Checks& checks) {
     heaps()[address_of(range.pointer)] = range.size;
@@ -155,17 +155,17 @@ void on_heap_reset(void*, void* heap) {
 
 void on_regions_register(void*, const RegisterBatch* batch) {
   if (!batch || batch->type != kVirtualAddress) return;
-  each<Range>(*batch, [&](std::size_t i, const Range& region) {
+  each<MemoryRange>(*batch, [&](std::size_t i, const MemoryRange& region) {
     if (batch->handles) batch->handles[i] = const_cast<void*>(region.pointer);
-    const Range range = region;
+    const MemoryRange range = region;
     change([=](Checks& checks) { checks.region_registered(address_of(range.pointer), range.size); });
   });
 }
 
 void on_regions_resize(void*, const RangeBatch* batch) {
   if (!batch || batch->type != kVirtualAddress) return;
-  each<Range>(*batch, [&](std::size_t, const Range& region) {
-    const Range range = region;
+  each<MemoryRange>(*batch, [&](std::size_t, const MemoryRange& region) {
+    const MemoryRange range = region;
     change([=](Checks& checks) {
       checks.region_unregistered(address_of(range.pointer));
       checks.region_registered(address_of(range.pointer), range.size);
@@ -192,8 +192,8 @@ void on_regions_name(void*, const NameBatch* batch) {
 
 void on_mark_initialized(void*, void*, std::uint8_t, const RangeBatch* batch) {
   if (!batch || batch->type != kVirtualAddress) return;
-  each<Range>(*batch, [&](std::size_t, const Range& region) {
-    const Range range = region;
+  each<MemoryRange>(*batch, [&](std::size_t, const MemoryRange& region) {
+    const MemoryRange range = region;
     change([=](Checks& checks) {
       checks.host_access(host_access_operation(), machine::AccessKind::store, address_of(range.pointer), range.size);
     });
@@ -204,13 +204,13 @@ void on_mark_initialized(void*, void*, std::uint8_t, const RangeBatch* batch) {
 
 extern "C" {
 
-// The core of NVTX (ranges, marks, names) has nothing to tell here; success keeps the library loaded.
+// The core of NVTX (ranges, marks, names) has nothing to report here; success keeps the library loaded.
 int InitializeInjectionNvtx2(void*) { return 1; }
 
 int InitializeInjectionNvtxExtension(ModuleInfo* info) {
   if (info->module != kMemoryModule || info->segment_count == 0) return 0;
   const Segment& segment = info->segments[0];
-  auto attach = [&](Slot slot, auto function) {
+  auto attach = [&](Callback slot, auto function) {
     if (slot < segment.count) segment.functions[slot] = reinterpret_cast<std::intptr_t>(function);
   };
   attach(heap_register, on_heap_register);

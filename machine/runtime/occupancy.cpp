@@ -112,7 +112,7 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void*
     require(blocks <= blocks_per_multiprocessor(kernel, static_cast<std::size_t>(threads), 0), cudaErrorInvalidValue,
             "so many blocks do not fit a multiprocessor");
     const std::size_t unit = limits().shared_granularity;
-    // The system's part of each block is not taken off, as it is not on the hardware.
+    // The system's part of each block is not subtracted, as it is not on the hardware.
     const std::size_t all =
         shared_setting(kernel, blocks == 1 ? limits().shared_per_multiprocessor : used + limits().shared_reserved);
     const std::size_t share = all / static_cast<std::size_t>(blocks) / unit * unit;

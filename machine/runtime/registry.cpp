@@ -226,7 +226,7 @@ cudaError_t cudaGetFuncBySymbol(cudaFunction_t* function, const void* symbol) {
 cudaError_t cudaGetSymbolAddress(void** address, const void* symbol) {
   return entry("cudaGetSymbolAddress", [&](Lock&) {
     require(address, cudaErrorInvalidValue, "the result's address is null");
-    const auto base = symbol_object(symbol).base;  // an unknown symbol is told first, a failed kernel second
+    const auto base = symbol_object(symbol).base;  // an unknown symbol is the first error, a failed kernel the second
     if (context_error()) return context_error();
     *address = reinterpret_cast<void*>(base);
     return cudaSuccess;

@@ -14,7 +14,7 @@
 namespace machine::runtime {
 namespace {
 
-// A hardware queue takes about a thousand launches before a launch call blocks.
+// A hardware queue holds about a thousand launches before a launch call blocks.
 constexpr std::size_t kQueueDepth = 1024;
 constexpr std::size_t kAhead = 4096;  // done tasks that the host may yet be ordered after; older ones count as joined
 
@@ -24,7 +24,7 @@ constexpr auto kBetweenQueries = std::chrono::microseconds(100);
 thread_local bool in_host_function = false;
 
 // A programmatic launch may begin before the kernel ahead of it has run. It does when nothing but values is looked at:
-// the checks see the missing order anyway, and are told one launch at a time. Of a chain of such launches every other
+// the checks see the missing order anyway, and hear of one launch at a time. Of a chain of such launches every other
 // one overtakes, so that none nests deeper than one.
 bool overtakes(const Task& task) {
   const TaskPtr& earlier = task.released_early;
@@ -56,25 +56,25 @@ void Schedule::submit(const TaskPtr& task, Lock& lock) {
   hear_host();
   task->sequence = ++submitted_;
   std::erase(task->after, nullptr);
-  auto& ids = task->told.after;
+  auto& ids = task->operation.after;
   ids.push_back(host_operation());
   for (const auto& other : task->after) {
     // A programmatic launch follows what its predecessor followed; the predecessor itself only from the wait on.
-    const auto& followed = other == task->released_early ? other->told.after : other->order;
+    const auto& followed = other == task->released_early ? other->operation.after : other->order;
     ids.insert(ids.end(), followed.begin(), followed.end());
   }
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   if (task->body) {
-    task->told.id = next_operation_id();
-    task->order.push_back(task->told.id);
+    task->operation.id = next_operation_id();
+    task->order.push_back(task->operation.id);
   } else {
     task->order = ids;
   }
   // A task is ordered after a programmatic launch and after what that launch did not wait for.
   if (task->released_early)
     task->order.insert(task->order.end(), task->released_early->order.begin(), task->released_early->order.end());
-  last_on_stream_[task->told.stream] = task->order;
+  last_on_stream_[task->operation.stream] = task->order;
   if (overtakes(*task)) {
     task->overtakes = true;
     std::erase(task->after, task->released_early);
@@ -161,7 +161,7 @@ void Schedule::run(const TaskPtr& task, Lock& lock, Waits waits) {
     open_seals();
     look_at_host_memory();
     running_ = true;
-    tell_all();
+    notify_all();
     if (task->is_host_function) {
       close_seals_for(task);
       lock.unlock();
@@ -184,10 +184,10 @@ void Schedule::run(const TaskPtr& task, Lock& lock, Waits waits) {
   const bool ran = static_cast<bool>(task->body);
   task->done = true;
   // A host function may wake who waits for what it follows.
-  if (task->is_host_function) unseal_behind(task->told.after);
+  if (task->is_host_function) unseal_behind(task->operation.after);
   if (ran) {
     task->joined = waits == Waits::yes;
-    ahead_[task->told.id] = task;
+    ahead_[task->operation.id] = task;
     if (ahead_.size() > kAhead) {
       ahead_.begin()->second->joined = true;
       ahead_.erase(ahead_.begin());
@@ -241,7 +241,7 @@ void Schedule::unseal_behind(std::vector<std::uint64_t> stack) {
     const TaskPtr task = std::move(at->second);
     ahead_.erase(at);
     task->joined = true;
-    stack.insert(stack.end(), task->told.after.begin(), task->told.after.end());
+    stack.insert(stack.end(), task->operation.after.begin(), task->operation.after.end());
   }
 }
 
@@ -261,7 +261,7 @@ void Schedule::run_all(const std::vector<TaskPtr>& order, Lock& lock, Waits wait
 void Schedule::nudge(const TaskPtr& task, Lock& lock) {
   if (!task || task->done) return;
   const auto order = ordered_closure({task});
-  const bool kernel = running_ || (!order.empty() && order.front()->told.kind == OperationKind::kernel);
+  const bool kernel = running_ || (!order.empty() && order.front()->operation.kind == OperationKind::kernel);
   if (kernel) watch_kernel(order.empty() ? nullptr : order.front(), lock);
   else if (!order.empty()) run(order.front(), lock, Waits::no);
   drop_finished();

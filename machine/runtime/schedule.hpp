@@ -28,7 +28,7 @@ struct Task;
 using TaskPtr = std::shared_ptr<Task>;
 
 struct Task {
-  Operation told;              // what the observers hear; id 0 for a marker (event record, wait), which they do not
+  Operation operation;         // what the observers hear; id 0 for a marker (event record, wait), which they do not
   std::vector<TaskPtr> after;  // emptied once this is done
   std::vector<std::uint64_t> order;  // what a follower is ordered after: the own id, or a marker's inherited ones
   std::function<void(Task&)> body;   // runs with the state unlocked; empty for a marker

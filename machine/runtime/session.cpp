@@ -55,7 +55,7 @@ report::Setting setting() {
 }
 
 // The report is written beside its place and renamed, so that whoever reads it never sees half of it; what lies there
-// without a report tells that the process used the runtime and ended without a chance to report.
+// without a report says that the process used the runtime and ended without a chance to report.
 std::string partial_json() { return options().json + ".partial"; }
 
 Session* make_session() {
@@ -103,7 +103,7 @@ void begin_host_stretch() {
   s.host_follows.clear();
   s.host_moved = false;
   s.host = operation.id;
-  tell([operation](Observer& checks) {
+  notify([operation](Observer& checks) {
     checks.operation_begin(operation);
     checks.operation_end(operation);
   });
@@ -141,18 +141,18 @@ const machine::Options& machine_options() { return session().machine; }
 Observer* observer() { return session().checks.get(); }
 std::uint64_t next_operation_id() { return session().next_operation++; }
 
-void tell(std::function<void(Observer&)> telling) {
+void notify(std::function<void(Observer&)> notification) {
   if (!session().checks) return;
-  session().tellings.push_back(std::move(telling));
-  if (!schedule().running()) tell_all();
+  session().tellings.push_back(std::move(notification));
+  if (!schedule().running()) notify_all();
 }
 
-void tell_all() {
+void notify_all() {
   Session& s = session();
   while (!s.tellings.empty()) {
-    auto telling = std::move(s.tellings.front());
+    auto notification = std::move(s.tellings.front());
     s.tellings.pop_front();
-    telling(*s.checks);
+    notification(*s.checks);
   }
 }
 

@@ -20,13 +20,13 @@ void start();
 const machine::Options& machine_options();
 
 // The checks of this run, nullptr when there are none. Only a running task may call it directly; runtime state changes
-// go through tell().
+// go through notify().
 Observer* observer();
 
-// Queues something for the observers: they are never called while a launch is under way. Told in order, at once when
+// Queues something for the observers: they are never called while a launch is under way. Called in order, at once when
 // nothing runs. State lock held.
-void tell(std::function<void(Observer&)> telling);
-void tell_all();
+void notify(std::function<void(Observer&)> notification);
+void notify_all();
 
 std::uint64_t next_operation_id();
 
@@ -52,7 +52,7 @@ void mark_loaded();
 // Ends the report of a process that a signal ends.
 void cut_short_report(int signal_number);
 
-// Ends the report, when the process ends, whatever way; a second call does nothing. False when there is no report,
+// Ends the report, when the process ends, however it does; a second call does nothing. False when there is no report,
 // because the options that would say where it goes could not be read.
 bool finish_report(const std::string& refusal = {});
 

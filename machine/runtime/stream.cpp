@@ -70,7 +70,7 @@ std::vector<TaskPtr> predecessors(const CUstream_st& stream) {
   } else if (stream.blocking()) {
     after.push_back(streams().legacy.last);
   }
-  // The set of streams is ordered by address; tasks are told in order of submission.
+  // The set of streams is ordered by address; tasks are reported in order of submission.
   std::erase(after, nullptr);
   std::sort(after.begin(), after.end(), [](const TaskPtr& a, const TaskPtr& b) { return a->order < b->order; });
   return after;
@@ -250,7 +250,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t s, cudaHostFn_t function, void* data
 cudaError_t cudaLaunchHostFunc_ptsz(cudaStream_t s, cudaHostFn_t function, void* data) {
   return launch_host("cudaLaunchHostFunc", s, Default::per_thread, host_function(function, data));
 }
-// The last argument says how the hardware queue waits for the function; here there is one way.
+// The last argument says how the hardware queue waits for the function; here there is one only.
 cudaError_t cudaLaunchHostFunc_v2(cudaStream_t s, cudaHostFn_t function, void* data, unsigned) {
   return launch_host("cudaLaunchHostFunc_v2", s, Default::legacy, host_function(function, data));
 }

@@ -100,7 +100,7 @@ void note_timing(const std::string& kernel, const Stopwatch& watch, const Counte
 }
 
 void launch_kernel(const KernelWork& work, const Task& task) {
-  const Operation& operation = task.told;
+  const Operation& operation = task.operation;
   LaunchRequest request;
   request.kernel = &work.kernel->kernel();
   request.grid = work.grid;
@@ -170,13 +170,13 @@ void call_host(const HostWork& work, const Operation& operation) {
   Observer* checks = observer();
   if (!checks) return;
   Lock lock(state_mutex());
-  tell_sealed_accesses(operation.id, *checks);
+  report_sealed_accesses(operation.id, *checks);
   look_at_host_memory(operation.id, *checks);
 }
 
 struct Perform {
   const Task& task;
-  const Operation& operation = task.told;
+  const Operation& operation = task.operation;
   void operator()(const MarkerWork&) const {}
   void operator()(const KernelWork& work) const { launch_kernel(work, task); }
   void operator()(const CopyWork& work) const { copy(work, operation); }
@@ -205,8 +205,8 @@ struct Describe {
 
 TaskPtr task_of(const Work& work, std::uint64_t stream) {
   auto task = std::make_shared<Task>();
-  task->told.stream = stream;
-  std::visit(Describe{task->told}, work);
+  task->operation.stream = stream;
+  std::visit(Describe{task->operation}, work);
   task->is_host_function = std::holds_alternative<HostWork>(work);
   if (std::holds_alternative<MarkerWork>(work)) return task;
   task->body = [work](Task& self) {
@@ -214,14 +214,14 @@ TaskPtr task_of(const Work& work, std::uint64_t stream) {
     if (context_error() && !self.is_host_function) return;
     Observer* checks = observer();
     try {
-      if (checks && self.released_early) static_cast<machine::checks::Checks&>(*checks).begins_early(self.told.id);
-      if (checks) checks->operation_begin(self.told);
+      if (checks && self.released_early) static_cast<machine::checks::Checks&>(*checks).begins_early(self.operation.id);
+      if (checks) checks->operation_begin(self.operation);
       std::visit(Perform{self}, work);
-      if (checks) checks->operation_end(self.told);
+      if (checks) checks->operation_end(self.operation);
     } catch (const std::bad_alloc&) {
-      refuse("this computer ran out of memory while it did " + self.told.name);
+      refuse("this computer ran out of memory while it did " + self.operation.name);
     } catch (const std::exception& error) {
-      refuse("the CPU device failed while it did " + self.told.name + ": " + error.what());
+      refuse("the CPU device failed while it did " + self.operation.name + ": " + error.what());
     }
   };
   return task;

@@ -75,7 +75,7 @@ TaskPtr task_of(const Work& work, std::uint64_t stream);
 KernelWork checked_launch(const void* function, dim3 grid, dim3 block, void** arguments, std::size_t shared,
                           const cudaLaunchAttribute* list = nullptr, unsigned count = 0);
 
-// The right error for a kernel that ended in this way.
+// The right error for a kernel that ended like this.
 cudaError_t launch_error(LaunchStatus status);
 
 }  // namespace machine::runtime

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "exec/machine.hpp"
-#include "ptx/text.hpp"
+#include "ptx/scanner.hpp"
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;

@@ -110,10 +110,10 @@ def page() -> Iterator[str]:
             yield from ("", f"## {family}", "", "| instruction | forms | refused |", "|---|---|---|")
         bad = [(s, why) for s, why in found if why]
         reasons = sorted({why for _, why in bad})
-        told = "; ".join(reasons)
+        refused = "; ".join(reasons)
         if bad and len(bad) < len(found):
-            told = f"{len(bad)}: {told}"
-        yield f"| {shown(row.pattern)} | {len(found)} | {told.replace('|', chr(92) + '|')} |"
+            refused = f"{len(bad)}: {refused}"
+        yield f"| {shown(row.pattern)} | {len(found)} | {refused.replace('|', chr(92) + '|')} |"
 
 
 if __name__ == "__main__":

@@ -7,15 +7,15 @@
 
 namespace machine {
 
-class Text {
+class Scanner {
  public:
-  Text(std::string_view all, std::size_t from, std::size_t to, std::uint32_t line)
+  Scanner(std::string_view all, std::size_t from, std::size_t to, std::uint32_t line)
       : base_(all.data()), p_(all.data() + from), end_(all.data() + to), line_(line) {}
 
   bool done() { return skip(), p_ >= end_; }
   char peek() { return skip(), p_ < end_ ? *p_ : '\0'; }
   char raw() const { return p_ < end_ ? *p_ : '\0'; }
-  bool take(char c) {
+  bool accept(char c) {
     if (peek() != c) return false;
     ++p_;
     return true;

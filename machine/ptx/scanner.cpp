@@ -1,4 +1,4 @@
-#include "ptx/text.hpp"
+#include "ptx/scanner.hpp"
 
 #include <bit>
 #include <charconv>
@@ -36,9 +36,9 @@ bool whole(std::string_view digits, int base, Int& value) {
 
 }  // namespace
 
-void Text::fail(const std::string& what) const { throw PtxError("PTX line " + std::to_string(line_) + ": " + what); }
+void Scanner::fail(const std::string& what) const { throw PtxError("PTX line " + std::to_string(line_) + ": " + what); }
 
-void Text::skip_blanks() {
+void Scanner::skip_blanks() {
   while (p_ < end_) {
     const char c = *p_;
     if (c == '\n') {
@@ -61,14 +61,14 @@ void Text::skip_blanks() {
   }
 }
 
-void Text::expect(char c) {
-  if (take(c)) return;
+void Scanner::expect(char c) {
+  if (accept(c)) return;
   const char found = raw();
   fail(std::string("expected '") + c + "'" +
        (found ? std::string(", found '") + found + "'" : std::string(", the text ends")));
 }
 
-std::string_view Text::word() {
+std::string_view Scanner::word() {
   skip();
   const char* start = p_;
   while (p_ < end_) {
@@ -83,7 +83,7 @@ std::string_view Text::word() {
   return {start, static_cast<std::size_t>(p_ - start)};
 }
 
-std::string_view Text::string() {
+std::string_view Scanner::string() {
   expect('"');
   const char* start = p_;
   while (p_ < end_ && *p_ != '"') {
@@ -95,7 +95,7 @@ std::string_view Text::string() {
   return {start, static_cast<std::size_t>(p_++ - start)};
 }
 
-std::string_view Text::until(char stop) {
+std::string_view Scanner::until(char stop) {
   skip();
   const char* start = p_;
   while (p_ < end_ && *p_ != stop) {
@@ -110,7 +110,7 @@ std::string_view Text::until(char stop) {
   return {start, static_cast<std::size_t>(p_ - start)};
 }
 
-void Text::skip_braces() {
+void Scanner::skip_braces() {
   int depth = 1;
   while (depth > 0) {
     while (p_ < end_ && plain_char(*p_)) ++p_;

@@ -1,5 +1,5 @@
 // Fragments of a warp: who runs, who waits, where they meet again.
-#include "exec/schedule.hpp"
+#include "exec/fragments.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -21,16 +21,10 @@ bool behind(const Inst* pc, const Frame* frame, const Inst* other_pc, const Fram
   return pc->pc < other_pc->pc;
 }
 
-void load_frame(Warp& w, Frame* frame) {
-  w.frame = frame;
-  w.bank[0] = frame->registers;
-  w.bank[1] = const_cast<std::byte*>(frame->function->constants.data());
-}
-
 const Inst* resume(Warp& w, std::size_t index) {
   const Fragment f = w.others[index];
   w.others.erase(w.others.begin() + static_cast<std::ptrdiff_t>(index));
-  load_frame(w, f.frame);
+  use_frame(w, f.frame);
   set_active(w, f.lanes);
   w.released = f.released;
   w.in_vain = false;
@@ -160,7 +154,7 @@ const Inst* return_to_caller(Warp& w) {
   Frame* const to = from->caller;
   drop_frame(w, from);
   if (from->fragments != 0) ++to->fragments;  // those that are still in the callee keep its claim on the caller
-  load_frame(w, to);
+  use_frame(w, to);
   return next;
 }
 

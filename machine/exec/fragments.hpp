@@ -6,7 +6,7 @@
 
 namespace machine {
 
-// ---- schedule.cpp: fragments of one warp
+// ---- fragments.cpp: fragments of one warp
 void start_warp(Warp& w, const Function& entry);
 // Runs until the budget is spent or no fragment can run.
 void run_warp(Warp& w, std::int64_t budget);
@@ -24,22 +24,22 @@ bool run_block(Block& block, Worker& worker);
 // Who waits for what, one line a fragment, at most `most`.
 std::string waiting(const Block& block, unsigned most);
 
-// ---- barrier.cpp
+// ---- isa/ops_barrier.cpp
 // Lanes of the running fragment arrive at a barrier; returns where to go on.
 void check_barriers(Block& block, Worker& worker);
 // No fragment of this warp can run, and some wait at an aligned barrier for lanes that are elsewhere.
 void settle_gathering(Warp& w);
 
 // ---- passed_barriers.cpp
-// Lanes take a way past the barriers in the region of `i`.
+// Lanes take a path past the barriers in the region of `i`.
 void pass_by(Warp& w, const Inst& i, Mask lanes);
-// Tells of threads that wait at barrier `id`, where others missed it: those have ended, or wait at a barrier elsewhere.
-void tell_passed(Block& block, std::uint32_t id);
+// Reports threads that wait at barrier `id`, where others missed it: those have ended, or wait at a barrier elsewhere.
+void report_passed(Block& block, std::uint32_t id);
 // Every thread that is left has met a barrier of the block.
 void settle_passed(Block& block);
 
-// ---- async.cpp
-// Lands the copies of `w` for the lanes and copies that `wanted` picks. `point` is where the landing is told.
+// ---- isa/ops_async.cpp
+// Land copies of the warp: all, or those of `lanes` before copy `id`. `i` is where the landing is reported.
 void land_all(Warp& w, const Inst& i, bool waited);
 void land_before(Warp& w, const Inst& i, std::uint64_t id, Mask lanes);
 

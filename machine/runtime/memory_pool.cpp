@@ -1,4 +1,4 @@
-#include "runtime/pool.hpp"
+#include "runtime/memory_pool.hpp"
 
 #include <algorithm>
 #include <cstdint>
