@@ -8,6 +8,7 @@
 #include <mutex>
 #include <numeric>
 #include <thread>
+#include <utility>
 
 #include "exec/attempt.hpp"
 #include "exec/fragments.hpp"
@@ -104,15 +105,18 @@ class PatienceWithHost {
     if (!k.host_polled || !launch.request.host) return false;
     const bool released = launch.request.release_host && launch.request.release_host();
     const HostState host = released ? HostState::runs : launch.request.host();
-    if (host == HostState::waits) return false;
+    // What the host wrote just before it began to wait came after the last poll: that is looked at once more.
+    if (host == HostState::waits) return !std::exchange(waited_, true);
+    waited_ = false;
     if (host == HostState::runs) asleep_since_ = std::chrono::steady_clock::now();
     if (seconds_since(asleep_since_) > kSleepingHost) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return true;
   }
-  void renew() { asleep_since_ = std::chrono::steady_clock::now(); }
+  void renew() { asleep_since_ = std::chrono::steady_clock::now(), waited_ = false; }
 
  private:
+  bool waited_ = false;  // when it was last looked at
   std::chrono::steady_clock::time_point asleep_since_ = std::chrono::steady_clock::now();
 };
 

@@ -225,9 +225,10 @@ EVENT_TEST(device_copies_carry_holes) {
 
 // Errors of a host that copies `bytes` of what kernels stored in elements of up to `widest` bytes, all but those in
 // `hole`.
-std::size_t errors_of_a_host_copy(std::uint8_t widest, std::uint64_t hole, std::uint64_t length) {
-  Stage s({"initcheck"}, kText, 1, 32);
-  s.launch.stores.global = widest;
+std::size_t errors_of_a_host_copy(unsigned widest, std::uint64_t hole, std::uint64_t length) {
+  std::vector<std::string> text = kText;
+  text[6] = "st.global.b" + std::to_string(8 * widest) + " [%rd2], %r21;";
+  Stage s({"initcheck"}, text, 1, 32);
   const std::uint64_t out = s.allocate(128, false);
   s.begin();
   for (std::uint64_t at = 0; at < 128; ++at)
@@ -244,10 +245,12 @@ std::size_t errors_of_a_host_copy(std::uint8_t widest, std::uint64_t hole, std::
 EVENT_TEST(the_host_copies_an_element_that_nobody_wrote) {
   EXPECT(errors_of_a_host_copy(4, 64, 4) == 1);
   EXPECT(errors_of_a_host_copy(4, 124, 4) == 1);
-  EXPECT(errors_of_a_host_copy(8, 64, 4) == 0);  // behind an int before a double
+  EXPECT(errors_of_a_host_copy(8, 68, 4) == 0);  // behind an int before a double
+  EXPECT(errors_of_a_host_copy(8, 64, 4) == 1);  // where no double can follow
   EXPECT(errors_of_a_host_copy(8, 64, 8) == 1);
   EXPECT(errors_of_a_host_copy(1, 64, 1) == 1);
-  EXPECT(errors_of_a_host_copy(2, 64, 1) == 0);
+  EXPECT(errors_of_a_host_copy(2, 65, 1) == 0);
+  EXPECT(errors_of_a_host_copy(2, 64, 1) == 1);
   EXPECT(errors_of_a_host_copy(16, 0, 0) == 0);
 }
 
